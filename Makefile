@@ -10,6 +10,9 @@ FUZZTIME ?= 5s
 BENCH    ?= .
 ROUNDS   ?= 10
 MOST     ?= 3000
+SAMPLE   ?= 100
+SEED     ?= 1
+MUTATED  ?= ./tool/permission ./graph ./store/sqlite
 
 # goreleaser is not one of our modules: it takes longer to compile than raddle, and only a release needs it.
 GORELEASER_VERSION := github.com/goreleaser/goreleaser/v2@v2.14.3
@@ -45,7 +48,7 @@ NOT_INSTALLED := -not -path './internal/testkit/clients/*/node_modules/*' -not -
 BENCHED := ./bench ./floor ./praddle ./work ./cmd/table ./cmd/coldtime ./cmd/cold-floor ./cmd/cold-raddle
 
 .NOTPARALLEL:
-.PHONY: help build check apidiff vulns test test-all check-sdks prepare testreport fuzz chaos soak bench bench-peers bench-table cover numbers release platforms clean
+.PHONY: help build check apidiff vulns test test-all check-sdks prepare testreport fuzz chaos soak mutants bench bench-peers bench-table cover numbers release platforms clean
 
 help: ## say what there is to make
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -142,6 +145,10 @@ soak: ## run the tests of properties in full, 1,000 scenarios of permissions, a 
 	RADDLE_SOAK=1000 $(GO) test -count=1 -timeout 3h -run TestNothingDeniedIsTouched -v ./tool/builtin
 	RADDLE_SOAK=10 $(GO) test -count=1 -timeout 1h -run '^TestExtraTeamSoak$$' -v ./server/studio
 	$(MAKE) fuzz FUZZTIME=1m
+
+mutants: ## change SAMPLE places of each package of MUTATED, and show with which changes its own tests still pass
+	$(GO) -C build build -o ../out/mutants ./mutants
+	out/mutants -n $(SAMPLE) -seed $(SEED) $(MUTATED)
 
 numbers: ## show how well ideas are kept apart, as numbers
 	$(GO) test -count=1 -run '^TestNumbers$$' -v ./internal/repository

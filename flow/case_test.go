@@ -239,6 +239,15 @@ func (c *caseFile) wantErrors(t *testing.T, err error) {
 	}
 }
 
+// findingTexts returns the texts of findings, with their nodes.
+func findingTexts(findings []strictyaml.Finding) []string {
+	texts := []string{}
+	for _, f := range findings {
+		texts = append(texts, findingText(f.Node, f.Message))
+	}
+	return texts
+}
+
 // findingText is a finding as cases write it.
 func findingText(node any, message string) string {
 	if id, ok := node.(string); ok && id != "" {

@@ -197,13 +197,11 @@ func (r *Runner) Resume(ctx context.Context, in Resume) iter.Seq2[Event, error] 
 // run that is Done, Waiting or Paused. The Result is set in any case; its Status is
 // NotStarted if the drive could not begin.
 func (r *Runner) Invoke(ctx context.Context, in Input) (Result, error) {
-	in.Topics = 0
 	return r.runWithoutEvents(func(d *drive) (Result, error) { return d.startRun(ctx, in) })
 }
 
 // InvokeResume is Resume without events. It returns what Invoke does.
 func (r *Runner) InvokeResume(ctx context.Context, in Resume) (Result, error) {
-	in.Topics = 0
 	return r.runWithoutEvents(func(d *drive) (Result, error) { return d.resumeRun(ctx, in) })
 }
 

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	driver "modernc.org/sqlite"
 	lib "modernc.org/sqlite/lib"
 	"raddle.dev/graph/journal"
 )
@@ -259,7 +258,7 @@ var errReadOnly = errors.New("the file was opened for reading only: it and its d
 // medium or the permissions do not allow writing. Operations that write fail. If the
 // medium is read-only, no file is created next to it.
 func OpenReadOnly(path string) (*Store, error) {
-	s := &Store{path: path, patience: patience, readOnly: true}
+	s := &Store{path: path, patience: patience, readOnly: true, connector: newConnector}
 	s.w.none = errReadOnly
 	if err := s.openReadOnly(); err != nil {
 		return nil, s.explainError("open for reading", err)
@@ -294,7 +293,7 @@ func (s *Store) openReadOnly() (err error) {
 
 // connectReadOnly opens the file with options of SQLite, and checks whose file it is.
 func (s *Store) connectReadOnly(options string) (err error) {
-	c, err := driver.NewConnector(formatDSN(s.path) + options)
+	c, err := s.connector(formatDSN(s.path) + options)
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	sqldriver "database/sql/driver"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -52,6 +53,8 @@ type Store struct {
 	noLeases bool // the file has schema 1, and is open for reading only
 
 	noEntries bool // the file has a schema below 4, and is open for reading only
+
+	connector func(dsn string) (sqldriver.Connector, error) // newConnector, except in tests of failing disks
 }
 
 var _ journal.Store = (*Store)(nil)
@@ -157,7 +160,7 @@ var upgrades = [version]string{
 // that a newer version of this package has written, or that it may not write to. It
 // does not change such a file.
 func Open(path string) (*Store, error) {
-	s := &Store{path: path, patience: patience}
+	s := &Store{path: path, patience: patience, connector: newConnector}
 	if err := s.openFile(path); err != nil {
 		return nil, s.explainError("open", err)
 	}
@@ -176,7 +179,7 @@ func (s *Store) openFile(path string) error {
 	if err := sqlitefile.Create(path); err != nil {
 		return err
 	}
-	c, err := driver.NewConnector(formatDSN(path))
+	c, err := s.connector(formatDSN(path))
 	if err != nil {
 		return err
 	}
@@ -189,6 +192,9 @@ func (s *Store) openFile(path string) error {
 	}
 	return nil
 }
+
+// newConnector returns what opens connections to an address.
+func newConnector(dsn string) (sqldriver.Connector, error) { return driver.NewConnector(dsn) }
 
 // formatDSN returns the address of the file at path, with the settings of every connection.
 func formatDSN(path string) string {

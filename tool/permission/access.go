@@ -78,6 +78,10 @@ func (s *shellAnalyzer) addPathNeed(a access, dir, name string) {
 // addListing adds a word that a command prints or repeats: a wildcard outside of quotes reveals the
 // names in directories.
 func (s *shellAnalyzer) addListing(w word) {
+	if w.wild {
+		s.addUncertain(w.text, "may expand to names of files anywhere")
+		return
+	}
 	if w.glob == "" {
 		return
 	}
@@ -217,3 +221,6 @@ func (s *shellAnalyzer) checkExpansion(w word) {
 
 // quotedWildcard matches a wildcard in a path that may lead out of the workspace.
 var quotedWildcard = compileLater(`(^|[\s"'=:(])(/|~|\.\.|\w+/)[^\s"']*[*?\[]|\.\./[^\s"']*[*?\[]`)
+
+// expandedWildcard matches a wildcard behind a variable, which may be the path of a directory anywhere.
+var expandedWildcard = compileLater(`\$[^\s"']*[*?\[]`)

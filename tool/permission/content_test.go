@@ -2,11 +2,13 @@ package permission
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"raddle.dev/internal/testkit/testfile"
 	"raddle.dev/tool"
@@ -157,6 +159,43 @@ func TestBoundRules(t *testing.T) {
 	for _, text := range []string{"execute_command(./x)", "execute_command(./x) @" + strings.Repeat("0", 32)} {
 		if p.CheckNarrowed(grant, []string{text}) == nil {
 			t.Errorf("%s counts as narrower than %q", text, grant)
+		}
+	}
+}
+
+// TestLargeFilesAreBoundToTheirTime runs a file that is too large to be read for a decision.
+func TestLargeFilesAreBoundToTheirTime(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "run.sh")
+	testfile.WriteFile(t, path, "echo 1")
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	set := func(size int64, at time.Time) {
+		t.Helper()
+		if err := errors.Join(os.Truncate(path, size), os.Chtimes(path, at, at)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set(largestContent+1, at)
+	asked := shellCall(t, dir, "./run.sh", nil, nil)
+	if asked.Verdict != Ask || len(asked.Grant) != 1 || !IsBound(asked.Grant[0]) {
+		t.Fatalf("%v %q", asked.Verdict, asked.Grant)
+	}
+	for _, c := range []struct {
+		name string
+		size int64
+		at   time.Time
+		want Verdict
+	}{
+		{"the same file", largestContent + 1, at, Allow},
+		{"another time", largestContent + 1, at.Add(time.Second), Ask},
+		{"another size", largestContent + 2, at, Ask},
+	} {
+		set(c.size, c.at)
+		if d := shellCall(t, dir, "./run.sh", asked.Grant, nil); d.Verdict != c.want {
+			t.Errorf("%s: %v %q, want %v", c.name, d.Verdict, d.Reasons, c.want)
 		}
 	}
 }

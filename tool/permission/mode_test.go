@@ -215,6 +215,14 @@ func TestModeSwitch(t *testing.T) {
 		t.Error("an unset switch is not in the mode edits")
 	}
 	s := permission.NewModeSwitch(permission.ModePlan)
+	for _, m := range []permission.Mode{permission.ModePlan, permission.ModeBox, permission.ModeAsk} {
+		if m != permission.ModePlan {
+			s.SetMode(m)
+		}
+		if s.Mode() != m {
+			t.Errorf("the mode is %q, want %q", s.Mode(), m)
+		}
+	}
 	var all sync.WaitGroup
 	for range 4 {
 		all.Go(func() {
@@ -228,8 +236,8 @@ func TestModeSwitch(t *testing.T) {
 		t.Errorf("the mode is %q", s.Mode())
 	}
 	for name, want := range map[string]bool{"plan": true, "ask": true, "edits": true, "box": true, "": true, "all": false, "Plan": false} {
-		if _, ok := permission.ParseMode(name); ok != want {
-			t.Errorf("ParseMode(%q): %v", name, ok)
+		if m, ok := permission.ParseMode(name); ok != want || ok && name != "" && string(m) != name || name == "" && m != permission.ModeEdits {
+			t.Errorf("ParseMode(%q): %q, %v", name, m, ok)
 		}
 	}
 	if got := permission.ModePlan.Next().Next().Next().Next(); got != permission.ModePlan {

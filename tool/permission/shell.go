@@ -109,14 +109,21 @@ func (s *shellAnalyzer) analyzeAs(text string, lang syntax.LangVariant) {
 // it is: quoted, or the value of a variable.
 func (s *shellWalk) holdsWildcard(n syntax.Node) bool {
 	switch n := n.(type) {
-	case *syntax.SglQuoted, *syntax.DblQuoted:
+	case *syntax.SglQuoted:
 		return quotedWildcard().MatchString(s.sourceOf(n))
+	case *syntax.DblQuoted:
+		return matchesOutside(s.sourceOf(n))
 	case *syntax.Assign:
-		return n.Value != nil && quotedWildcard().MatchString(s.sourceOf(n.Value))
+		return n.Value != nil && matchesOutside(s.sourceOf(n.Value))
 	case *syntax.Redirect:
-		return n.Hdoc != nil && quotedWildcard().MatchString(s.sourceOf(n.Hdoc))
+		return n.Hdoc != nil && matchesOutside(s.sourceOf(n.Hdoc))
 	}
 	return false
+}
+
+// matchesOutside reports whether a source in which the shell expands variables has a wildcard in a path that may lead out of the workspace.
+func matchesOutside(source string) bool {
+	return quotedWildcard().MatchString(source) || expandedWildcard().MatchString(source)
 }
 
 // parseShell reads a text. A panic of the parser is returned as an error.

@@ -13,6 +13,7 @@ type word struct {
 	splits bool     // the shell may expand it to any number of words, also none
 	maybe  []string // of a word that is vague: texts that it may have, as far as they are known
 	more   bool     // of a word that is vague: it may have too many texts
+	wild   bool     // of a word that is vague: it has a wildcard outside of quotes, so that it may become names of files anywhere
 	glob   string   // of a word with * ? or [ outside of quotes: the pattern; the shell puts names of files in its place
 }
 
@@ -56,7 +57,7 @@ func parseWord(n *syntax.Word, source, home string) word {
 	}
 	r.w.text = r.text.String()
 	if r.w.vague {
-		r.w.text = source
+		r.w.text, r.w.wild = source, r.magic
 	} else if r.magic {
 		r.w.glob = r.glob.String()
 	}

@@ -201,11 +201,38 @@ func TestCrashesOfRandomGraphs(t *testing.T) {
 	t.Logf("%d crash points", points)
 }
 
+// plantDefect writes an overlay for go build in which a source file has a text behind another one, and returns the path of the overlay. The sources stay as
+// they are.
+func plantDefect(t *testing.T, dir, source, behind, text string) (overlay string) {
+	t.Helper()
+	path, err := filepath.Abs(source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	code, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Count(string(code), behind) != 1 {
+		t.Fatalf("%s does not have %q once", source, behind)
+	}
+	changed := filepath.Join(dir, "changed.go")
+	testfile.WriteFile(t, changed, strings.Replace(string(code), behind, behind+text, 1))
+	list, err := json.Marshal(map[string]map[string]string{"Replace": {path: changed}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	overlay = filepath.Join(dir, "overlay.json")
+	testfile.WriteFile(t, overlay, string(list))
+	return overlay
+}
+
 // TestExtraPlantedDefect builds raddle with an engine that forgets recorded effects: the crash test must find it.
 func TestExtraPlantedDefect(t *testing.T) {
 	dir := t.TempDir()
 	program := filepath.Join(dir, "raddle")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-tags", "raddle_defect", "-o", program, "raddle.dev/cmd/raddle").CombinedOutput(); err != nil {
+	defect := plantDefect(t, dir, "../../../graph/effect.go", "func (c *effectCall) recordedResult() ([]byte, bool) {\n", "\tif c != nil {\n\t\treturn nil, false\n\t}\n")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-overlay", defect, "-o", program, "raddle.dev/cmd/raddle").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	agent, err := filepath.Abs("../../../examples/triage")
