@@ -1,0 +1,301 @@
+package graphtest
+
+import (
+	"testing"
+	"time"
+
+	"raddle.dev/graph/journal"
+)
+
+// queueCases are what a journal.Queue must do.
+var queueCases = []storeCase{
+	{"JobComesWithTheRecord", jobComesWithTheRecord},
+	{"JobIsRefusedWithTheRecord", jobIsRefusedWithTheRecord},
+	{"TakenOnce", takenOnce},
+	{"OthersTakeWhatIsNotRenewed", othersTakeWhatIsNotRenewed},
+	{"OldTokensChangeNothing", oldTokensChangeNothing},
+	{"AttemptsAndReasons", attemptsAndReasons},
+	{"GivenUp", givenUp},
+	{"WhichJobs", whichJobs},
+	{"JobsOfDeletedThreads", jobsOfDeletedThreads},
+	{"Workers", queueWorkers},
+}
+
+// queue returns the queue of the store.
+func (h *harness) queue() journal.Queue { return h.s.(journal.Queue) }
+
+// appendJob appends one record of a kind to a thread with a job of a worker.
+func (h *harness) appendJob(job journal.DriveJob, ttl time.Duration, after int64, kind journal.Kind) error {
+	ctx := journal.WithJob(h.Context(), job, ttl)
+	return journal.Append(ctx, h.s, job.Thread, after, journal.Record{Kind: kind, Time: 1})
+}
+
+// mustAppendJob is appendJob that must succeed.
+func (h *harness) mustAppendJob(job journal.DriveJob, ttl time.Duration, after int64, kind journal.Kind) {
+	h.Helper()
+	if err := h.appendJob(job, ttl, after, kind); err != nil {
+		h.Fatal(err)
+	}
+}
+
+// take returns the jobs that a worker gets.
+func (h *harness) take(w journal.Worker, limit int, ttl time.Duration) []journal.DriveJob {
+	h.Helper()
+	list, err := h.queue().TakeJobs(h.Context(), w, limit, ttl)
+	if err != nil {
+		h.Fatal(err)
+	}
+	return list
+}
+
+// takeOne returns the only job that a worker gets.
+func (h *harness) takeOne(worker string, ttl time.Duration) journal.DriveJob {
+	h.Helper()
+	list := h.take(journal.Worker{ID: worker}, 10, ttl)
+	if len(list) != 1 {
+		h.Fatalf("worker %s gets %+v, want one job", worker, list)
+	}
+	return list[0]
+}
+
+// takeNone checks that there is nothing for a worker.
+func (h *harness) takeNone(worker string) {
+	h.Helper()
+	if list := h.take(journal.Worker{ID: worker}, 10, leaseLong); len(list) > 0 {
+		h.Errorf("worker %s gets %+v", worker, list)
+	}
+}
+
+// jobs returns all jobs.
+func (h *harness) jobs() []journal.DriveJob {
+	h.Helper()
+	list, err := h.queue().ListJobs(h.Context(), false)
+	if err != nil {
+		h.Fatal(err)
+	}
+	return list
+}
+
+// returned returns a job and checks that this works.
+func (h *harness) returned(job journal.DriveJob, r journal.Return) {
+	h.Helper()
+	if err := h.queue().ReturnJob(h.Context(), job.Thread, job.Token, r); err != nil {
+		h.Error(err)
+	}
+}
+
+// finished finishes a job and checks that this works.
+func (h *harness) finished(job journal.DriveJob) {
+	h.Helper()
+	if err := h.queue().FinishJob(h.Context(), job.Thread, job.Token); err != nil {
+		h.Error(err)
+	}
+}
+
+func jobComesWithTheRecord(h *harness) {
+	job := journal.DriveJob{Thread: "t", Run: "r\xff", Token: "x", Worker: "w1", Priority: 3}
+	h.mustAppendJob(job, leaseLong, 0, journal.KindStart)
+	if list := h.jobs(); len(list) != 1 || list[0].Run != job.Run || list[0].Token != "x" || list[0].Worker != "w1" || list[0].Priority != 3 || list[0].Attempts != 1 {
+		h.Fatalf("the jobs are %+v", list)
+	}
+	h.finished(job)
+	h.mustAppendJob(job, leaseLong, 1, journal.KindStep)
+	if list := h.jobs(); len(list) != 0 {
+		h.Errorf("a step has written %+v", list)
+	}
+	other := job
+	other.Thread = "other"
+	ctx := journal.WithJob(h.Context(), other, leaseLong)
+	if err := journal.Append(ctx, h.s, "t", 2, journal.Record{Kind: journal.KindAnswer, Time: 1}); err != nil {
+		h.Fatal(err)
+	}
+	if list := h.jobs(); len(list) != 0 {
+		h.Errorf("an answer in thread t has written %+v", list)
+	}
+	for i, kind := range []journal.Kind{journal.KindClaim, journal.KindAnswer} {
+		h.mustAppendJob(job, leaseLong, 3+int64(i), kind)
+		if list := h.jobs(); len(list) != 1 {
+			h.Errorf("%v has written %+v", kind, list)
+		}
+		h.finished(job)
+	}
+}
+
+func jobIsRefusedWithTheRecord(h *harness) {
+	job := journal.DriveJob{Thread: "t", Token: "x", Worker: "w1"}
+	h.mustAppendJob(job, leaseLong, 0, journal.KindStart)
+	late := job
+	late.Token = "late"
+	for _, after := range []int64{0, 5} {
+		if err := h.appendJob(late, leaseLong, after, journal.KindStart); err == nil {
+			h.Fatal("the record is accepted")
+		}
+	}
+	if list := h.jobs(); len(list) != 1 || list[0].Token != "x" {
+		h.Errorf("a record that was refused has left %+v", list)
+	}
+}
+
+func takenOnce(h *harness) {
+	for _, thread := range []string{"a", "b", "c"} {
+		h.mustAppendJob(journal.DriveJob{Thread: thread, Token: "x", Worker: "w1"}, leaseLong, 0, journal.KindStart)
+	}
+	h.takeNone("w2")
+	for _, job := range h.jobs() {
+		h.returned(job, journal.Return{})
+	}
+	first := h.take(journal.Worker{ID: "w2"}, 2, leaseLong)
+	second := h.take(journal.Worker{ID: "w3"}, 10, leaseLong)
+	if len(first) != 2 || len(second) != 1 || first[0].Attempts != 1 || first[0].Worker != "w2" || first[0].Token == first[1].Token {
+		h.Errorf("the workers get %+v and %+v", first, second)
+	}
+	h.takeNone("w2")
+	if list := h.take(journal.Worker{ID: "w4"}, 0, leaseLong); len(list) > 0 {
+		h.Errorf("a worker without a place gets %+v", list)
+	}
+}
+
+func othersTakeWhatIsNotRenewed(h *harness) {
+	h.mustAppendJob(journal.DriveJob{Thread: "t", Token: "x", Worker: "w1"}, leaseLong, 0, journal.KindStart)
+	if err := h.queue().RenewJobs(h.Context(), journal.Worker{ID: "w1"}, -leaseShort); err != nil { // it is over at once
+		h.Fatal(err)
+	}
+	h.takeNone("w1")
+	job := h.takeOne("w2", leaseLong)
+	if job.Attempts != 2 || job.Reasons != journal.LostWorker(0)+"w1"+journal.LostWorker(1) {
+		h.Errorf("the job is %+v", job)
+	}
+	if err := h.queue().RenewJobs(h.Context(), journal.Worker{ID: "w1"}, -leaseShort); err != nil {
+		h.Fatal(err)
+	}
+	h.takeNone("w3")
+}
+
+func oldTokensChangeNothing(h *harness) {
+	old := journal.DriveJob{Thread: "t", Token: "x", Worker: "w1"}
+	h.mustAppendJob(old, -leaseShort, 0, journal.KindStart)
+	now := h.takeOne("w2", leaseLong)
+	h.returned(old, journal.Return{Reason: "too late", GiveUp: true})
+	h.finished(old)
+	if list := h.jobs(); len(list) != 1 || list[0].Token != now.Token || list[0].Worker != "w2" || list[0].GivenUp {
+		h.Errorf("the old worker has changed the job: %+v", list)
+	}
+	h.finished(now)
+	h.finished(now)
+	if list := h.jobs(); len(list) != 0 {
+		h.Errorf("the job remains: %+v", list)
+	}
+}
+
+func attemptsAndReasons(h *harness) {
+	job := journal.DriveJob{Thread: "t", Token: "x", Worker: "w1"}
+	h.mustAppendJob(job, leaseLong, 0, journal.KindStart)
+	h.returned(job, journal.Return{Reason: "it fell\nover"})
+	job = h.takeOne("w1", leaseLong)
+	if job.Attempts != 2 || job.Reasons != "it fell over\n" {
+		h.Errorf("after one reason the job is %+v", job)
+	}
+	h.mustAppendJob(job, leaseLong, 1, journal.KindClaim) // of the worker that has taken it
+	h.returned(job, journal.Return{})
+	h.returned(job, journal.Return{Reason: "again"}) // of an old token
+	job = h.takeOne("w1", leaseLong)
+	if job.Attempts != 2 || job.Reasons != "it fell over\n" {
+		h.Errorf("after a return without a reason the job is %+v", job)
+	}
+	h.returned(job, journal.Return{Reason: "later", Delay: leaseLong})
+	h.takeNone("w2")
+	h.mustAppendJob(journal.DriveJob{Thread: "t", Token: "person", Worker: "w3"}, leaseLong, 2, journal.KindAnswer)
+	if list := h.jobs(); len(list) != 1 || list[0].Attempts != 1 || list[0].Reasons != "" {
+		h.Errorf("after an answer the job is %+v", list)
+	}
+}
+
+func givenUp(h *harness) {
+	job := journal.DriveJob{Thread: "t", Token: "x", Worker: "w1"}
+	h.mustAppendJob(job, leaseLong, 0, journal.KindStart)
+	h.mustAppendJob(journal.DriveJob{Thread: "u", Token: "x", Worker: "w1"}, leaseLong, 0, journal.KindStart)
+	h.returned(job, journal.Return{Reason: "enough", GiveUp: true})
+	h.takeNone("w2")
+	list, err := h.queue().ListJobs(h.Context(), true)
+	if err != nil || len(list) != 1 || list[0].Thread != "t" || !list[0].GivenUp || list[0].Reasons != "enough\n" {
+		h.Errorf("given up are %+v (%v)", list, err)
+	}
+	job.Token = "person"
+	h.mustAppendJob(job, leaseLong, 1, journal.KindClaim)
+	if list, err := h.queue().ListJobs(h.Context(), true); err != nil || len(list) != 0 {
+		h.Errorf("after someone has continued it, given up are %+v (%v)", list, err)
+	}
+}
+
+func whichJobs(h *harness) {
+	put := func(thread, queue string, priority, format int) {
+		job := journal.DriveJob{Thread: thread, Token: "x", Queue: queue, Priority: priority, Format: format}
+		h.mustAppendJob(job, -leaseShort, 0, journal.KindStart)
+	}
+	put("low", "", 0, 1)
+	put("high", "", 5, 1)
+	put("gpu", "gpu", 9, 1)
+	put("new", "", 9, 2)
+	w := journal.Worker{ID: "w1", Format: 1}
+	if list := h.take(w, 1, leaseLong); len(list) != 1 || list[0].Thread != "high" {
+		h.Errorf("first comes %+v", list)
+	}
+	if list := h.take(w, 10, leaseLong); len(list) != 1 || list[0].Thread != "low" {
+		h.Errorf("then comes %+v", list)
+	}
+	if list := h.take(journal.Worker{ID: "w2", Format: 1, Queues: "cpu,gpu"}, 10, leaseLong); len(list) != 1 || list[0].Thread != "gpu" {
+		h.Errorf("a worker of the queue gpu gets %+v", list)
+	}
+	if list := h.take(journal.Worker{ID: "w3", Format: 3}, 10, leaseLong); len(list) != 1 || list[0].Thread != "new" {
+		h.Errorf("a newer program gets %+v", list)
+	}
+}
+
+func jobsOfDeletedThreads(h *harness) {
+	h.mustAppendJob(journal.DriveJob{Thread: "t", Token: "x", Worker: "w1"}, leaseLong, 0, journal.KindStart)
+	if err := h.s.Prune(h.Context(), "t", 100); err != nil {
+		h.Fatal(err)
+	}
+	if list := h.jobs(); len(list) != 0 {
+		h.Errorf("the job of a deleted thread remains: %+v", list)
+	}
+}
+
+func queueWorkers(h *harness) {
+	w := journal.Worker{ID: "w1", Host: "h\xff", PID: 7, Version: "v1", Format: 2, Queues: "a,b", Places: 64}
+	h.mustAppendJob(journal.DriveJob{Thread: "t", Token: "x", Worker: "w1"}, leaseLong, 0, journal.KindStart)
+	for _, draining := range []bool{false, true} {
+		w.Draining = draining
+		before := time.Now().Add(-time.Minute)
+		if err := h.queue().RenewJobs(h.Context(), w, leaseLong); err != nil {
+			h.Fatal(err)
+		}
+		list, err := h.queue().ListWorkers(h.Context())
+		if err != nil || len(list) != 1 || list[0].Seen.Before(before) {
+			h.Fatalf("the workers are %+v (%v)", list, err)
+		}
+		got := list[0]
+		got.Seen = time.Time{}
+		want := w
+		want.Driving = 1
+		if got != want {
+			h.Errorf("the worker is %+v, want %+v", got, want)
+		}
+	}
+	if err := h.queue().RemoveWorker(h.Context(), "w1"); err != nil {
+		h.Fatal(err)
+	}
+	if list, err := h.queue().ListWorkers(h.Context()); err != nil || len(list) != 0 {
+		h.Errorf("after its end the workers are %+v (%v)", list, err)
+	}
+}
+
+// hasQueue says whether a store is a journal.Queue, and closes it.
+func hasQueue(t *testing.T, s journal.Store) bool {
+	t.Helper()
+	_, ok := s.(journal.Queue)
+	if err := s.Close(); err != nil {
+		t.Errorf("Close: %v", err)
+	}
+	return ok
+}
