@@ -11,6 +11,8 @@ import (
 var queueCases = []storeCase{
 	{"JobComesWithTheRecord", jobComesWithTheRecord},
 	{"JobIsRefusedWithTheRecord", jobIsRefusedWithTheRecord},
+	{"JobEndsWithTheRecord", jobEndsWithTheRecord},
+	{"PutJob", putJob},
 	{"TakenOnce", takenOnce},
 	{"OthersTakeWhatIsNotRenewed", othersTakeWhatIsNotRenewed},
 	{"OldTokensChangeNothing", oldTokensChangeNothing},
@@ -26,8 +28,32 @@ func (h *harness) queue() journal.Queue { return h.s.(journal.Queue) }
 
 // appendJob appends one record of a kind to a thread with a job of a worker.
 func (h *harness) appendJob(job journal.DriveJob, ttl time.Duration, after int64, kind journal.Kind) error {
-	ctx := journal.WithJob(h.Context(), job, ttl)
-	return journal.Append(ctx, h.s, job.Thread, after, journal.Record{Kind: kind, Time: 1})
+	return h.appendHeld(newHold(job, ttl, journal.RemoveAtEnd), after, kind)
+}
+
+// newHold returns the hold of a job.
+func newHold(job journal.DriveJob, ttl time.Duration, end journal.AtEnd) *journal.Hold {
+	job.Attempts = 1
+	h := &journal.Hold{Job: job, TTL: ttl}
+	h.SetEnd(end)
+	return h
+}
+
+// appendHeld appends records of some kinds to the thread of a hold.
+func (h *harness) appendHeld(hold *journal.Hold, after int64, kinds ...journal.Kind) error {
+	var recs []journal.Record
+	for _, kind := range kinds {
+		recs = append(recs, journal.Record{Kind: kind, Time: 1})
+	}
+	return journal.Append(journal.WithHold(h.Context(), hold), h.s, hold.Job.Thread, after, recs...)
+}
+
+// mustAppendHeld is appendHeld that must succeed.
+func (h *harness) mustAppendHeld(hold *journal.Hold, after int64, kinds ...journal.Kind) {
+	h.Helper()
+	if err := h.appendHeld(hold, after, kinds...); err != nil {
+		h.Fatal(err)
+	}
 }
 
 // mustAppendJob is appendJob that must succeed.
@@ -105,7 +131,7 @@ func jobComesWithTheRecord(h *harness) {
 	}
 	other := job
 	other.Thread = "other"
-	ctx := journal.WithJob(h.Context(), other, leaseLong)
+	ctx := journal.WithHold(h.Context(), newHold(other, leaseLong, journal.RemoveAtEnd))
 	if err := journal.Append(ctx, h.s, "t", 2, journal.Record{Kind: journal.KindAnswer, Time: 1}); err != nil {
 		h.Fatal(err)
 	}
@@ -133,6 +159,68 @@ func jobIsRefusedWithTheRecord(h *harness) {
 	}
 	if list := h.jobs(); len(list) != 1 || list[0].Token != "x" {
 		h.Errorf("a record that was refused has left %+v", list)
+	}
+}
+
+func jobEndsWithTheRecord(h *harness) {
+	job := journal.DriveJob{Thread: "t", Token: "x", Worker: "w1"}
+	head := int64(0)
+	for _, together := range []bool{false, true} { // the end is in the batch that begins the drive
+		for _, c := range []struct {
+			end    journal.AtEnd
+			jobs   int
+			worker string
+		}{{journal.RemoveAtEnd, 0, ""}, {journal.ReturnAtEnd, 1, ""}, {journal.KeepAtEnd, 1, "w1"}} {
+			hold := newHold(job, leaseLong, c.end)
+			if together {
+				h.mustAppendHeld(hold, head, journal.KindClaim, journal.KindEnd)
+			} else {
+				h.mustAppendHeld(hold, head, journal.KindClaim)
+				h.mustAppendHeld(hold, head+1, journal.KindStep, journal.KindEnd)
+				head++
+			}
+			head += 2
+			list := h.jobs()
+			if len(list) != c.jobs || c.jobs > 0 && list[0].Worker != c.worker {
+				h.Fatalf("together %t, at end %d: the jobs are %+v", together, c.end, list)
+			}
+			if c.end == journal.ReturnAtEnd && (h.takeOne("w2", leaseLong).Attempts != 1) {
+				h.Errorf("together %t: the attempt of a drive that has returned its job counts", together)
+			}
+		}
+	}
+	late := newHold(job, leaseLong, journal.RemoveAtEnd)
+	h.mustAppendHeld(late, head, journal.KindClaim)
+	h.mustAppendHeld(newHold(journal.DriveJob{Thread: "t", Token: "y", Worker: "w2"}, leaseLong, journal.RemoveAtEnd), head+1, journal.KindClaim)
+	h.mustAppendHeld(late, head+2, journal.KindEnd)
+	if list := h.jobs(); len(list) != 1 || list[0].Token != "y" {
+		h.Errorf("the end of an earlier drive has left %+v", list)
+	}
+	if err := journal.Append(h.Context(), h.s, "t", 0, journal.Record{Kind: journal.KindEnd, Time: 1}); err == nil || len(h.jobs()) != 1 {
+		h.Errorf("an end that is refused (%v) has left %+v", err, h.jobs())
+	}
+	if err := journal.Append(h.Context(), h.s, "t", head+3, journal.Record{Kind: journal.KindEnd, Time: 1}); err != nil {
+		h.Fatal(err)
+	}
+	if list := h.jobs(); len(list) != 0 {
+		h.Errorf("the end of a drive without a job of its own has left %+v", list)
+	}
+}
+
+func putJob(h *harness) {
+	job := journal.DriveJob{Thread: "t", Run: "r", Token: "x", Worker: "w1", Queue: "q", Priority: 2, Format: 3, Attempts: 1}
+	for range 2 {
+		if err := h.queue().PutJob(h.Context(), job, leaseLong); err != nil {
+			h.Fatal(err)
+		}
+		got, ok, err := h.queue().ReadJob(h.Context(), "t")
+		got.Due = time.Time{}
+		if err != nil || !ok || got != job {
+			h.Errorf("the job is %+v, %t, %v", got, ok, err)
+		}
+	}
+	if _, ok, err := h.queue().ReadJob(h.Context(), "u"); ok || err != nil {
+		h.Errorf("there is a job of an unknown thread: %t, %v", ok, err)
 	}
 }
 

@@ -3,12 +3,13 @@ package journal
 import (
 	"context"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
 // Queue may be implemented by a Store that says which threads are to be driven, so that any worker on the store continues what another one has
 // left. It holds at most one DriveJob for each thread. A job is written by the same transaction as the record that makes its thread runnable: see
-// WithJob. It does not replace the claim and the lease, which keep two drives of one thread apart: a worker that has taken a job may still find
+// WithHold. It does not replace the claim and the lease, which keep two drives of one thread apart: a worker that has taken a job may still find
 // that someone else drives the thread, and then returns the job.
 //
 // The clock of the store counts. A Prune that deletes a thread deletes its job too. All methods but TakeJobs may be called twice without harm.
@@ -23,11 +24,17 @@ type Queue interface {
 	// recorded before.
 	RenewJobs(ctx context.Context, w Worker, ttl time.Duration) error
 
+	// PutJob writes a job without a record, of a thread that a person continues: it belongs to its worker until ttl from now, or is due then.
+	PutJob(ctx context.Context, job DriveJob, ttl time.Duration) error
+
 	// FinishJob removes a job: its thread has ended, waits for a person, or was stopped on purpose. It does nothing if the job has another token.
 	FinishJob(ctx context.Context, thread, token string) error
 
 	// ReturnJob lets a job wait for a worker again. It does nothing if the job has another token.
 	ReturnJob(ctx context.Context, thread, token string, r Return) error
+
+	// ReadJob returns the job of a thread; ok is false if there is none.
+	ReadJob(ctx context.Context, thread string) (job DriveJob, ok bool, err error)
 
 	// ListJobs returns all jobs, or only those that are given up, by thread.
 	ListJobs(ctx context.Context, givenUp bool) ([]DriveJob, error)
@@ -65,7 +72,7 @@ type DriveJob struct {
 	// Due is when the job may be taken.
 	Due time.Time
 
-	// Attempts is how often the job was taken since a person has touched the thread.
+	// Attempts is how often the thread was tried since a person has touched it, with the attempt of Worker.
 	Attempts int
 
 	// Reasons is why attempts have failed, one line for each, the newest last.
@@ -119,36 +126,94 @@ type Worker struct {
 	Driving int
 }
 
-// jobKey is the key of a job in a context.
-type jobKey struct{}
+// A Hold is a job that a worker has while it drives the thread. It is safe for concurrent use.
+type Hold struct {
+	// Job is the job, with the token of this worker.
+	Job DriveJob
 
-// pendingJob is what WithJob adds to a context.
-type pendingJob struct {
-	job DriveJob
-	ttl time.Duration
+	// TTL is for how long the job belongs to the worker when it is written.
+	TTL time.Duration
+
+	end atomic.Int32
 }
 
-// WithJob returns a context with which a Store that is a Queue writes a job in the transaction of the records that begin a drive of its thread, or
-// answer it. The job belongs to its worker until ttl from then. It replaces an earlier job of the thread; of one with the same token it keeps how often it
-// was tried.
-func WithJob(ctx context.Context, job DriveJob, ttl time.Duration) context.Context {
-	return context.WithValue(ctx, jobKey{}, &pendingJob{job: job, ttl: ttl})
+// AtEnd is what becomes of a job with the record that ends a drive of its thread.
+type AtEnd int32
+
+const (
+	// RemoveAtEnd is for a drive that goes on as long as it can: what it has left needs a person, or nobody.
+	RemoveAtEnd AtEnd = iota
+
+	// ReturnAtEnd is for a drive that stops before it must: the job waits for any worker.
+	ReturnAtEnd
+
+	// KeepAtEnd is for a drive that only records something: its worker drives the thread later.
+	KeepAtEnd
+)
+
+// SetEnd says what becomes of the job with the end of its drive. The zero Hold removes it.
+func (h *Hold) SetEnd(end AtEnd) { h.end.Store(int32(end)) }
+
+// holdKey is the key of a Hold in a context.
+type holdKey struct{}
+
+// WithHold returns a context with which a Store that is a Queue writes the job of a hold in the transaction of the records that begin a drive of its
+// thread or answer it, and removes or returns it in that of the record that ends the drive. A job that is written replaces an earlier one of the
+// thread; of one with the same token it keeps how often it was tried.
+func WithHold(ctx context.Context, h *Hold) context.Context {
+	return context.WithValue(ctx, holdKey{}, h)
 }
 
-// JobOf returns the job that a Store writes together with records of a thread, as WithJob has said, and how long it belongs to its worker. ok is
-// false if it writes none.
-func JobOf(ctx context.Context, thread string, recs []Record) (job DriveJob, ttl time.Duration, ok bool) {
-	p, _ := ctx.Value(jobKey{}).(*pendingJob)
-	if p == nil || p.job.Thread != thread {
-		return job, 0, false
+// A JobChange is what a Store that is a Queue does about a job in the transaction of some records. The zero JobChange is nothing.
+type JobChange struct {
+	// Put says that the job is written, Remove that it is removed, and Return that it waits for any worker. At most one of them is true.
+	Put    bool
+	Remove bool
+	Return bool
+
+	// Job is what is written. Its Token is that of the job to remove or to return; "": whichever there is.
+	Job DriveJob
+
+	// TTL is in what time the job is due that is written.
+	TTL time.Duration
+}
+
+// JobChangeOf returns what a Store that is a Queue does about the job of a thread together with records. A drive without a job of its own removes
+// that of another when it ends: who has continued a thread decides what becomes of it, and a thread that its process has left without an end
+// keeps its job.
+func JobChangeOf(ctx context.Context, thread string, recs []Record) (c JobChange) {
+	h, _ := ctx.Value(holdKey{}).(*Hold)
+	if h != nil && h.Job.Thread == thread {
+		c.Job, c.TTL = h.Job, h.TTL
+	} else {
+		h = nil
 	}
+	ends := false
 	for i := range recs {
 		switch recs[i].Kind {
 		case KindStart, KindClaim, KindAnswer:
-			return p.job, p.ttl, true
+			c.Put = h != nil
+			ends = false
+		case KindEnd:
+			ends = true
 		}
 	}
-	return job, 0, false
+	switch {
+	case !ends:
+	case h == nil || AtEnd(h.end.Load()) == RemoveAtEnd:
+		c.Remove = true
+		if c.Put { // there may be the job of another, which it would have replaced
+			c.Job.Token = ""
+		}
+		c.Put = false
+	case AtEnd(h.end.Load()) == ReturnAtEnd && c.Put:
+		c.Job.Worker = ""
+		c.Job.Attempts = 0
+		c.TTL = 0
+	case AtEnd(h.end.Load()) == ReturnAtEnd:
+		c.Return = true
+	}
+	return c
 }
 
 // ListQueues returns the names of the queues whose jobs a worker takes.

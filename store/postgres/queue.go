@@ -12,13 +12,36 @@ import (
 
 var _ journal.Queue = (*Store)(nil)
 
-// insertJob is the part of an append that writes a job. Someone who continues a thread that was tried before begins to count again.
-const insertJob = `, j AS (INSERT INTO raddle_drive AS d (name, run, token, worker, queue, priority, format, due)
-		SELECT $1, $9, $10, $11, $12, $13, $14, clock_timestamp() + $15 * interval '1 microsecond' FROM t
+// Parts of an append, which change the job of its thread; t is the thread, if the records are accepted. Someone who continues a thread that was
+// tried before begins to count again.
+const (
+	insertJob = `, j AS (INSERT INTO raddle_drive AS d (name, run, token, worker, queue, priority, format, due, attempts)
+		SELECT $1, $9, $10, $11, $12, $13, $14, clock_timestamp() + $15 * interval '1 microsecond', $16 FROM t` + replaceJob + ")"
+	replaceJob = `
 		ON CONFLICT (name) DO UPDATE SET run = EXCLUDED.run, token = EXCLUDED.token, worker = EXCLUDED.worker, queue = EXCLUDED.queue,
 			priority = EXCLUDED.priority, format = EXCLUDED.format, due = EXCLUDED.due, given_up = false,
-			attempts = CASE WHEN d.token = EXCLUDED.token THEN d.attempts ELSE 1 END,
-			reasons = CASE WHEN d.token = EXCLUDED.token THEN d.reasons ELSE '' END)`
+			attempts = CASE WHEN d.token = EXCLUDED.token THEN d.attempts ELSE EXCLUDED.attempts END,
+			reasons = CASE WHEN d.token = EXCLUDED.token THEN d.reasons ELSE '' END`
+	removeAnyJob  = ", j AS (DELETE FROM raddle_drive USING t WHERE name = $1)"
+	removeJob     = ", j AS (DELETE FROM raddle_drive USING t WHERE name = $1 AND token = $9)"
+	returnHeldJob = `, j AS (UPDATE raddle_drive SET worker = '', token = $10, due = clock_timestamp(), attempts = attempts - 1
+		FROM t WHERE name = $1 AND token = $9)`
+)
+
+// changeJob returns the part of an append that changes a job, and its arguments; "" if nothing changes.
+func changeJob(c journal.JobChange) (text string, args []any) {
+	switch {
+	case c.Put:
+		return insertJob, jobArgs(&c.Job, c.TTL)
+	case c.Return:
+		return returnHeldJob, []any{[]byte(c.Job.Token), []byte(rand.Text())}
+	case c.Remove && c.Job.Token == "":
+		return removeAnyJob, nil
+	case c.Remove:
+		return removeJob, []any{[]byte(c.Job.Token)}
+	}
+	return "", nil
+}
 
 // jobArgs returns the arguments of insertJob.
 func jobArgs(job *journal.DriveJob, ttl time.Duration) []any {
@@ -30,6 +53,7 @@ func jobArgs(job *journal.DriveJob, ttl time.Duration) []any {
 		int64(job.Priority),
 		int64(job.Format),
 		ttl.Microseconds(),
+		int64(job.Attempts),
 	}
 }
 
@@ -54,6 +78,9 @@ const (
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, clock_timestamp())
 		ON CONFLICT (id) DO UPDATE SET host = EXCLUDED.host, pid = EXCLUDED.pid, version = EXCLUDED.version, format = EXCLUDED.format,
 			queues = EXCLUDED.queues, places = EXCLUDED.places, draining = EXCLUDED.draining, seen = EXCLUDED.seen`
+
+	putJob = `INSERT INTO raddle_drive AS d (name, run, token, worker, queue, priority, format, due, attempts)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, clock_timestamp() + $8 * interval '1 microsecond', $9)` + replaceJob
 
 	forgetWorkers = "DELETE FROM raddle_worker WHERE seen < clock_timestamp() - $1 * interval '1 microsecond'"
 
@@ -123,25 +150,42 @@ func (s *Store) RenewJobs(ctx context.Context, w journal.Worker, ttl time.Durati
 	return s.explainError("renew jobs", err)
 }
 
+// PutJob implements journal.Queue.
+func (s *Store) PutJob(ctx context.Context, job journal.DriveJob, ttl time.Duration) error {
+	return s.writeJob(ctx, "write", job.Thread, putJob, append([]any{[]byte(job.Thread)}, jobArgs(&job, ttl)...)...)
+}
+
 // FinishJob implements journal.Queue.
 func (s *Store) FinishJob(ctx context.Context, thread, token string) error {
-	return s.changeJob(ctx, "finish", thread, "DELETE FROM raddle_drive WHERE name = $1 AND token = $2", []byte(thread), []byte(token))
+	return s.writeJob(ctx, "finish", thread, "DELETE FROM raddle_drive WHERE name = $1 AND token = $2", []byte(thread), []byte(token))
 }
 
 // ReturnJob implements journal.Queue.
 func (s *Store) ReturnJob(ctx context.Context, thread, token string, r journal.Return) error {
 	line, uncounted := r.Line()
-	return s.changeJob(ctx, "return", thread, returnJob, []byte(thread), []byte(token), []byte(rand.Text()), r.Delay.Microseconds(),
+	return s.writeJob(ctx, "return", thread, returnJob, []byte(thread), []byte(token), []byte(rand.Text()), r.Delay.Microseconds(),
 		int64(uncounted), []byte(line), r.GiveUp)
 }
 
-// changeJob sends a statement that changes the job of a thread.
-func (s *Store) changeJob(ctx context.Context, what, thread, text string, args ...any) error {
+// writeJob sends a statement that changes the job of a thread.
+func (s *Store) writeJob(ctx context.Context, what, thread, text string, args ...any) error {
 	err := s.runWrite(ctx, func(ctx context.Context, c *pgx.Conn) error {
 		_, err := execStatement(ctx, c, text, args...)
 		return err
 	})
 	return s.explainError(fmt.Sprintf("%s the job of thread %q", what, thread), err)
+}
+
+// ReadJob implements journal.Queue.
+func (s *Store) ReadJob(ctx context.Context, thread string) (job journal.DriveJob, ok bool, err error) {
+	err = s.runRead(ctx, func(c *pgx.Conn) error {
+		list, err := queryJobs(ctx, c, "SELECT "+jobColumns+" FROM raddle_drive d WHERE name = $1", []byte(thread))
+		if len(list) > 0 {
+			job, ok = list[0], true
+		}
+		return err
+	})
+	return job, ok, s.explainError(fmt.Sprintf("read the job of thread %q", thread), err)
 }
 
 // ListJobs implements journal.Queue.

@@ -70,9 +70,9 @@ func (s *Store) appendRecords(ctx context.Context, thread string, after int64, r
 		text = insertThread + insertRecords
 	}
 	args := []any{[]byte(thread), after, int64(len(recs)), times, sums, kinds, heads, datas}
-	if job, ttl, ok := journal.JobOf(ctx, thread, recs); ok {
-		text = strings.Replace(text, insertRecords, insertJob+insertRecords, 1)
-		args = append(args, jobArgs(&job, ttl)...)
+	if change, more := changeJob(journal.JobChangeOf(ctx, thread, recs)); change != "" {
+		text = strings.Replace(text, insertRecords, change+insertRecords, 1)
+		args = append(args, more...)
 	}
 	return s.sendWrite(ctx, func(ctx context.Context, c *pgx.Conn) error {
 		n, err := execStatement(ctx, c, text, args...)

@@ -43,24 +43,43 @@ CREATE TABLE worker (
 ) WITHOUT ROWID;
 `
 
-// jobColumns are those that scanJobs reads.
+// jobColumns are those that queryJobs reads.
 const jobColumns = "name, run, token, worker, queue, priority, format, due, attempts, reasons, given_up"
 
-// appendWithJob adds records to the thread of a job, and writes the job.
-func (w *writer) appendWithJob(after int64, recs []journal.Record, job *journal.DriveJob, ttl time.Duration) error {
+// hasJob reports whether a thread may have a job. Other processes do not write one at the end of a drive, so it need not be a part of a transaction.
+func (w *writer) hasJob(thread string) bool {
+	names, err := w.queryNames("SELECT name FROM drive WHERE name = ?", thread)
+	return err != nil || len(names) > 0
+}
+
+// putJob writes a job. Someone who continues a thread that was tried before begins to count again.
+func (w *writer) putJob(job *journal.DriveJob, ttl time.Duration) error {
+	const put = `INSERT INTO drive(name, run, token, worker, queue, priority, format, due, attempts) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
+		ON CONFLICT(name) DO UPDATE SET run = ?2, token = ?3, worker = ?4, queue = ?5, priority = ?6, format = ?7, due = ?8, given_up = 0,
+			attempts = iif(token = ?3, attempts, ?9), reasons = iif(token = ?3, reasons, '')`
+	due := time.Now().Add(ttl).UnixMicro()
+	_, err := w.exec(put, job.Thread, job.Run, job.Token, job.Worker, job.Queue, job.Priority, job.Format, due, job.Attempts)
+	return err
+}
+
+// appendWithJob adds records to a thread, and changes its job.
+func (w *writer) appendWithJob(thread string, after int64, recs []journal.Record, c *journal.JobChange) error {
 	if err := checkPlace(after, len(recs)); err != nil {
 		return err
 	}
-	// Someone who continues a thread that was tried before begins to count again.
-	const put = `INSERT INTO drive(name, run, token, worker, queue, priority, format, due) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
-		ON CONFLICT(name) DO UPDATE SET run = ?2, token = ?3, worker = ?4, queue = ?5, priority = ?6, format = ?7, due = ?8, given_up = 0,
-			attempts = iif(token = ?3, attempts, 1), reasons = iif(token = ?3, reasons, '')`
+	const back = "UPDATE drive SET worker = '', token = ?3, due = ?4, attempts = attempts - 1 WHERE name = ?1 AND token = ?2"
 	return w.runTransaction(func() error {
-		if err := w.addRecords(job.Thread, after, recs); err != nil {
+		err := w.addRecords(thread, after, recs)
+		switch {
+		case err != nil:
 			return err
+		case c.Put:
+			return w.putJob(&c.Job, c.TTL)
+		case c.Return:
+			_, err = w.exec(back, thread, c.Job.Token, rand.Text(), time.Now().UnixMicro())
+		default:
+			_, err = w.exec("DELETE FROM drive WHERE name = ?1 AND (token = ?2 OR ?2 = '')", thread, c.Job.Token)
 		}
-		due := time.Now().Add(ttl).UnixMicro()
-		_, err := w.exec(put, job.Thread, job.Run, job.Token, job.Worker, job.Queue, job.Priority, job.Format, due)
 		return err
 	})
 }
@@ -182,6 +201,11 @@ func (s *Store) RenewJobs(ctx context.Context, w journal.Worker, ttl time.Durati
 	})
 }
 
+// PutJob implements journal.Queue.
+func (s *Store) PutJob(ctx context.Context, job journal.DriveJob, ttl time.Duration) error {
+	return s.useWriter(ctx, fmt.Sprintf("write the job of thread %q", job.Thread), func(time.Time) error { return s.w.putJob(&job, ttl) })
+}
+
 // FinishJob implements journal.Queue.
 func (s *Store) FinishJob(ctx context.Context, thread, token string) error {
 	return s.useWriter(ctx, fmt.Sprintf("finish the job of thread %q", thread), func(time.Time) error {
@@ -201,7 +225,19 @@ func (s *Store) ReturnJob(ctx context.Context, thread, token string, r journal.R
 	})
 }
 
-// ListJobs implements journal.Queue. A file that is open for reading only may have no jobs.
+// ReadJob implements journal.Queue. A file that is open for reading only shows no jobs.
+func (s *Store) ReadJob(ctx context.Context, thread string) (job journal.DriveJob, ok bool, err error) {
+	err = s.readQueue(ctx, fmt.Sprintf("read the job of thread %q", thread), func() error {
+		list, err := s.w.queryJobs("SELECT "+jobColumns+" FROM drive WHERE name = ?", thread)
+		if len(list) > 0 {
+			job, ok = list[0], true
+		}
+		return err
+	})
+	return job, ok, err
+}
+
+// ListJobs implements journal.Queue. A file that is open for reading only shows no jobs.
 func (s *Store) ListJobs(ctx context.Context, givenUp bool) (list []journal.DriveJob, err error) {
 	err = s.readQueue(ctx, "list jobs", func() error {
 		list, err = s.w.queryJobs("SELECT "+jobColumns+" FROM drive WHERE given_up OR NOT ? ORDER BY name", givenUp)

@@ -31,11 +31,10 @@ func (s *Store) Append(ctx context.Context, thread string, after int64, recs []j
 	s.w.mu.Lock()
 	defer s.w.mu.Unlock()
 	err := s.retryWhileBusy(ctx, func() error {
-		job, ttl, ok := journal.JobOf(ctx, thread, recs)
-		if !ok {
-			return s.w.appendRecords(thread, after, recs)
+		if change := journal.JobChangeOf(ctx, thread, recs); change.Put || change.Return || change.Remove && s.w.hasJob(thread) {
+			return s.w.appendWithJob(thread, after, recs, &change)
 		}
-		return s.w.appendWithJob(after, recs, &job, ttl)
+		return s.w.appendRecords(thread, after, recs)
 	})
 	if err != nil {
 		return s.explainError(fmt.Sprintf("append to thread %q", thread), err)
