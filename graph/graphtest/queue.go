@@ -245,15 +245,18 @@ func takenOnce(h *harness) {
 
 func othersTakeWhatIsNotRenewed(h *harness) {
 	h.mustAppendJob(journal.DriveJob{Thread: "t", Token: "x", Worker: "w1"}, leaseLong, 0, journal.KindStart)
-	if err := h.queue().RenewJobs(h.Context(), journal.Worker{ID: "w1"}, -leaseShort); err != nil { // it is over at once
+	if err := h.queue().RenewJobs(h.Context(), journal.Worker{ID: "w1"}, []string{"x"}, -leaseShort); err != nil { // it is over at once
 		h.Fatal(err)
 	}
-	h.takeNone("w1")
 	job := h.takeOne("w2", leaseLong)
 	if job.Attempts != 2 || job.Reasons != journal.LostWorker(0)+"w1"+journal.LostWorker(1) {
 		h.Errorf("the job is %+v", job)
 	}
-	if err := h.queue().RenewJobs(h.Context(), journal.Worker{ID: "w1"}, -leaseShort); err != nil {
+	if err := h.queue().RenewJobs(h.Context(), journal.Worker{ID: "w1"}, []string{"x", job.Token}, -leaseShort); err != nil {
+		h.Fatal(err)
+	}
+	h.takeNone("w3")
+	if err := h.queue().RenewJobs(h.Context(), journal.Worker{ID: "w2"}, []string{"x"}, -leaseShort); err != nil {
 		h.Fatal(err)
 	}
 	h.takeNone("w3")
@@ -355,7 +358,7 @@ func queueWorkers(h *harness) {
 	for _, draining := range []bool{false, true} {
 		w.Draining = draining
 		before := time.Now().Add(-time.Minute)
-		if err := h.queue().RenewJobs(h.Context(), w, leaseLong); err != nil {
+		if err := h.queue().RenewJobs(h.Context(), w, nil, leaseLong); err != nil {
 			h.Fatal(err)
 		}
 		list, err := h.queue().ListWorkers(h.Context())

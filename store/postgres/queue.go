@@ -63,13 +63,13 @@ const (
 
 	// now() is the beginning of the statement: unlike clock_timestamp(), an index serves it.
 	takeJobs = `WITH c AS (SELECT name FROM raddle_drive
-			WHERE due <= now() AND NOT given_up AND format <= $3 AND worker <> $1 AND queue = ANY($4)
+			WHERE due <= now() AND NOT given_up AND format <= $3 AND queue = ANY($4)
 			ORDER BY priority DESC, due LIMIT $5 FOR UPDATE SKIP LOCKED)
 		UPDATE raddle_drive AS d SET worker = $1, token = $2 || d.name, due = clock_timestamp() + $6 * interval '1 microsecond',
 			attempts = d.attempts + 1, reasons = CASE WHEN d.worker = '' THEN d.reasons ELSE d.reasons || $7 || d.worker || $8 END
 		FROM c WHERE d.name = c.name RETURNING ` + jobColumns
 
-	renewJobs = "UPDATE raddle_drive SET due = clock_timestamp() + $2 * interval '1 microsecond' WHERE worker = $1"
+	renewJobs = "UPDATE raddle_drive SET due = clock_timestamp() + $2 * interval '1 microsecond' WHERE worker = $1 AND token = ANY($3)"
 
 	returnJob = `UPDATE raddle_drive SET worker = '', token = $3, due = clock_timestamp() + $4 * interval '1 microsecond',
 		attempts = attempts - $5, reasons = reasons || $6, given_up = $7 WHERE name = $1 AND token = $2`
@@ -93,16 +93,22 @@ func (s *Store) TakeJobs(ctx context.Context, w journal.Worker, limit int, ttl t
 	if limit <= 0 {
 		return nil, ctx.Err()
 	}
-	queues := [][]byte{}
-	for _, name := range w.ListQueues() {
-		queues = append(queues, []byte(name))
-	}
+	queues := listBytes(w.ListQueues())
 	err = s.sendWrite(ctx, func(ctx context.Context, c *pgx.Conn) (err error) {
 		list, err = queryJobs(ctx, c, takeJobs, []byte(w.ID), []byte(rand.Text()), int64(w.Format), queues, int64(limit), ttl.Microseconds(),
 			[]byte(journal.LostWorker(0)), []byte(journal.LostWorker(1)))
 		return err
 	})
 	return list, s.explainError("take jobs", err)
+}
+
+// listBytes returns texts as the server gets them.
+func listBytes(texts []string) [][]byte {
+	list := make([][]byte, len(texts))
+	for i, text := range texts {
+		list[i] = []byte(text)
+	}
+	return list
 }
 
 // queryJobs sends a statement that returns jobs.
@@ -135,9 +141,9 @@ func queryJobs(ctx context.Context, c *pgx.Conn, text string, args ...any) ([]jo
 }
 
 // RenewJobs implements journal.Queue.
-func (s *Store) RenewJobs(ctx context.Context, w journal.Worker, ttl time.Duration) error {
+func (s *Store) RenewJobs(ctx context.Context, w journal.Worker, tokens []string, ttl time.Duration) error {
 	err := s.sendWrite(ctx, func(ctx context.Context, c *pgx.Conn) error {
-		if _, err := execStatement(ctx, c, renewJobs, []byte(w.ID), ttl.Microseconds()); err != nil {
+		if _, err := execStatement(ctx, c, renewJobs, []byte(w.ID), ttl.Microseconds(), listBytes(tokens)); err != nil {
 			return err
 		}
 		_, err := execStatement(ctx, c, saveWorker, []byte(w.ID), []byte(w.Host), int64(w.PID), []byte(w.Version), int64(w.Format),

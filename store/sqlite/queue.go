@@ -29,6 +29,7 @@ CREATE TABLE drive (
 	reasons  TEXT NOT NULL DEFAULT '',
 	given_up INTEGER NOT NULL DEFAULT 0
 ) WITHOUT ROWID;
+CREATE INDEX drive_token ON drive(token);
 CREATE INDEX drive_due ON drive(priority DESC, due) WHERE NOT given_up;
 CREATE TABLE worker (
 	id       TEXT PRIMARY KEY,
@@ -90,8 +91,8 @@ func (s *Store) TakeJobs(ctx context.Context, w journal.Worker, limit int, ttl t
 		return nil, ctx.Err()
 	}
 	queues := w.ListQueues()
-	const due = " FROM drive WHERE due <= ?1 AND NOT given_up AND format <= ?2 AND worker <> ?3 AND queue IN (%s) ORDER BY priority DESC, due LIMIT ?4"
-	find := "SELECT name" + fmt.Sprintf(due, "?5"+strings.Repeat(", ?", len(queues)-1))
+	const due = " FROM drive WHERE due <= ?1 AND NOT given_up AND format <= ?2 AND queue IN (%s) ORDER BY priority DESC, due LIMIT ?3"
+	find := "SELECT name" + fmt.Sprintf(due, "?4"+strings.Repeat(", ?", len(queues)-1))
 	const take = `UPDATE drive SET worker = ?2, token = ?3 || name, due = ?4, attempts = attempts + 1,
 		reasons = iif(worker = '', reasons, reasons || ?5 || worker || ?6) WHERE name = ?1`
 	s.w.mu.Lock()
@@ -99,7 +100,7 @@ func (s *Store) TakeJobs(ctx context.Context, w journal.Worker, limit int, ttl t
 	err = s.retryWhileBusy(ctx, func() error {
 		list = nil
 		now := time.Now()
-		args := []any{now.UnixMicro(), w.Format, w.ID, limit}
+		args := []any{now.UnixMicro(), w.Format, limit}
 		for _, name := range queues {
 			args = append(args, name)
 		}
@@ -184,13 +185,16 @@ func (s *Store) useWriter(ctx context.Context, what string, f func(now time.Time
 }
 
 // RenewJobs implements journal.Queue.
-func (s *Store) RenewJobs(ctx context.Context, w journal.Worker, ttl time.Duration) error {
+func (s *Store) RenewJobs(ctx context.Context, w journal.Worker, tokens []string, ttl time.Duration) error {
 	const save = `INSERT INTO worker(id, host, pid, version, format, queues, places, draining, seen) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
 		ON CONFLICT(id) DO UPDATE SET host = ?2, pid = ?3, version = ?4, format = ?5, queues = ?6, places = ?7, draining = ?8, seen = ?9`
 	return s.useWriter(ctx, "renew jobs", func(now time.Time) error {
 		return s.w.runTransaction(func() error {
-			if _, err := s.w.exec("UPDATE drive SET due = ?2 WHERE worker = ?1", w.ID, now.Add(ttl).UnixMicro()); err != nil {
-				return err
+			for _, token := range tokens {
+				const extend = "UPDATE drive SET due = ?3 WHERE worker = ?1 AND token = ?2"
+				if _, err := s.w.exec(extend, w.ID, token, now.Add(ttl).UnixMicro()); err != nil {
+					return err
+				}
 			}
 			if _, err := s.w.exec(save, w.ID, w.Host, w.PID, w.Version, w.Format, w.Queues, w.Places, w.Draining, now.UnixMicro()); err != nil {
 				return err
