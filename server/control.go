@@ -63,6 +63,9 @@ func (s *Service) stopRun(ctx context.Context, id string, stop func(*drive)) err
 		return nil
 	}
 	mark, _ := s.files.readMark(detail.Run)
+	if stopped, err := s.stopWaiting(ctx, detail); stopped || err != nil {
+		return err
+	}
 	if s.dequeueRun(detail.Run) {
 		released, err := releaseMark(s, detail, mark)
 		if err != nil {
@@ -75,6 +78,26 @@ func (s *Service) stopRun(ctx context.Context, id string, stop func(*drive)) err
 		}
 	}
 	return failure.NewStale("", "run %s is not driven by this server: %s", detail.Run, detail.Status)
+}
+
+// stopWaiting removes the job of a run that waits for a place, here or anywhere. It reports false if there is none.
+func (s *Service) stopWaiting(ctx context.Context, detail *runs.Detail) (stopped bool, err error) {
+	if s.worker == nil {
+		return false, nil
+	}
+	job, ok, err := s.worker.readJob(ctx, detail.Snapshot.Thread)
+	if queued := s.dequeueRun(detail.Run); err != nil || !ok || job.Worker != "" && !queued {
+		if queued {
+			s.enqueueRun(detail.Run)
+		}
+		return false, err
+	}
+	if err := s.worker.queue.FinishJob(ctx, job.Thread, job.Token); err != nil {
+		return false, err
+	}
+	s.worker.release(detail.Run)
+	s.feeds.noteStopped(detail.Run)
+	return true, nil
 }
 
 // dequeueRun takes a run out of the queue and reports whether it was there.
@@ -115,6 +138,7 @@ func (s *Service) CancelRun(ctx context.Context, id string) error {
 	}
 	mark, _ := s.files.readMark(detail.Run)
 	s.files.removeMark(detail.Run, mark.ID) // by which service it may be: the run is over
+	s.worker.release(detail.Run)
 	s.feeds.noteStopped(detail.Run)
 	return s.files.writeBreaks(detail.Run, nil)
 }

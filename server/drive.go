@@ -87,6 +87,7 @@ type launch struct {
 	run     *app.Run
 	ahead   []graph.Answer // of a new run
 	answers []graph.Answer // to open questions
+	hold    *journal.Hold  // the job of the run; nil: the store has no queue
 	mark    string         // id of the mark that the run got with it
 	keep    bool           // the run had a mark before: it keeps one if the drive does not begin
 }
@@ -106,6 +107,7 @@ func (s *Service) launchRun(ctx context.Context, l launch) (runs.Point, error) {
 	run := l.run.ID
 	l.keep = s.files.hasMark(run)
 	d, err := s.reservePlace(ctx, run)
+	l.hold = s.worker.renewHold(run, l.run.Thread)
 	if err == nil {
 		l.mark, err = s.recovery.markRun(run)
 	}
@@ -127,7 +129,12 @@ func (s *Service) launchRun(ctx context.Context, l launch) (runs.Point, error) {
 		}
 	}
 	l.run.Close()
-	if err == nil {
+	switch {
+	case err != nil:
+		s.worker.fail(run, err)
+	case s.options.NoWorker:
+		s.worker.giveBack(run, journal.Return{})
+	default:
 		s.enqueueRun(run)
 	}
 	return at, err
@@ -142,11 +149,20 @@ func (s *Service) recordOnly(ctx context.Context, l launch) (at runs.Point, err 
 		}
 		cancel()
 	}()
+	if l.hold != nil {
+		if !s.options.NoWorker {
+			l.hold.SetEnd(journal.KeepAtEnd)
+		}
+		ctx = journal.WithHold(ctx, l.hold)
+	}
 	switch {
 	case s.IsDraining():
 		return runs.Point{}, errDraining
 	case !l.brings():
-		return runs.Point{Run: l.run.ID}, nil
+		if l.hold == nil {
+			return runs.Point{Run: l.run.ID}, nil
+		}
+		return runs.Point{Run: l.run.ID}, s.worker.queue.PutJob(ctx, l.hold.Job, jobTTL)
 	case l.run.Resumed:
 		return app.RecordChange(ctx, s.process, app.RunChange{Run: l.run, Answers: l.answers})
 	}
@@ -197,6 +213,26 @@ func (s *Service) enqueueRun(run string) {
 	s.fillPlaces()
 }
 
+// countFree returns how many runs this service could drive in addition.
+func (s *Service) countFree() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.options.MaxRuns - s.busy - len(s.waiting)
+}
+
+// dequeueLast takes the newest run out of the queue; ok is false if there is none.
+func (s *Service) dequeueLast() (run string, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := len(s.waiting)
+	if n == 0 {
+		return "", false
+	}
+	run = s.waiting[n-1]
+	s.waiting = s.waiting[:n-1]
+	return run, true
+}
+
 // fillPlaces starts queued runs as long as places are free.
 func (s *Service) fillPlaces() {
 	for {
@@ -218,6 +254,7 @@ func (s *Service) resumeQueued(d *drive) {
 	run, err := s.process.ResumeRun(d.ctx, d.run, app.ResumeOptions{})
 	if err != nil {
 		s.recovery.noteFailure(d.run, err)
+		s.worker.fail(d.run, err)
 		if m, ok := s.files.readMark(d.run); ok && is[*runs.EndedError](err) {
 			s.files.removeMark(d.run, m.ID)
 		}
@@ -225,15 +262,17 @@ func (s *Service) resumeQueued(d *drive) {
 		s.endDrive(d)
 		return
 	}
-	m, ok := s.files.readMark(d.run)
-	if !ok || run.Waits() { // someone has stopped it meanwhile, or only answers can continue it
+	m, wanted := s.files.readMark(d.run)
+	wanted = wanted || s.worker.holdsRun(d.run)
+	if !wanted || run.Waits() { // someone has stopped it meanwhile, or only answers can continue it
 		s.files.removeMark(d.run, m.ID)
+		s.worker.finish(d.run)
 		run.Close()
 		d.receipt.settle(runs.Point{Run: d.run}, nil) // it brings nothing
 		s.endDrive(d)
 		return
 	}
-	l := launch{run: run, keep: true, mark: m.ID}
+	l := launch{run: run, keep: true, mark: m.ID, hold: s.worker.hold(d.run, run.Thread)}
 	if id, err := s.recovery.markRun(d.run); err == nil { // also no longer pending: from here on, a pause is someone's wish
 		l.mark = id
 	} else {
@@ -257,7 +296,11 @@ func (s *Service) workOn(d *drive, l launch) {
 			s.totals.countEvent(ev, s.process.Models.UsageCost)
 			f.handleEvent(ev)
 		}}
-	res, err := l.run.Drive(d.ctx, driver)
+	ctx := d.ctx
+	if l.hold != nil {
+		ctx = journal.WithHold(ctx, l.hold)
+	}
+	res, err := l.run.Drive(ctx, driver)
 	if err == nil && !begun && l.brings() {
 		err = newUnrecordedError(d.run)
 	}
@@ -290,6 +333,11 @@ func (s *Service) workOn(d *drive, l launch) {
 	case !keep:
 		s.files.removeMark(d.run, l.mark) // before the run is free: another service of these files must not take it up
 	}
+	if begun && !keep {
+		s.worker.settle(d, l.hold, res.Status, nil) // its end is recorded, whatever it was
+	} else {
+		s.worker.settle(d, l.hold, res.Status, err)
+	}
 	l.run.Close()
 	s.endDrive(d)
 }
@@ -321,6 +369,7 @@ func (s *Service) endDrive(d *drive) {
 	s.feeds.noteStopped(d.run)
 	s.ended.Done()
 	s.fillPlaces()
+	s.worker.requestTake()
 }
 
 // is reports whether an error is or wraps one of a type.

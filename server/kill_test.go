@@ -63,7 +63,7 @@ func TestMain(m *testing.M) {
 // start other runs in the same store.
 func serveKilled(dir, name string) error {
 	ctx := context.Background()
-	p, err := app.Open(app.Options{Work: dir, Environ: []string{"HOME=" + filepath.Join(dir, "home"), "PATH=" + os.Getenv("PATH")}})
+	p, err := app.Open(app.Options{Work: dir, Environ: []string{"HOME=" + filepath.Join(dir, "home"), "PATH=" + os.Getenv("PATH"), "RADDLE_STORE=" + os.Getenv(storeVar)}})
 	if err != nil {
 		return err
 	}
@@ -103,10 +103,11 @@ func serveKilled(dir, name string) error {
 }
 
 // startKilled starts a server of the world w.
-func startKilled(w *world, name string) *exec.Cmd {
+func startKilled(w *world, name string, environ ...string) *exec.Cmd {
 	w.t.Helper()
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), killWorld+"="+w.work, killName+"="+name)
+	cmd.Env = append(cmd.Env, environ...)
 	cmd.Stderr = os.Stderr
 	if err := cmd.Start(); err != nil {
 		w.t.Fatal(err)
@@ -127,7 +128,13 @@ func newKillWorld(t *testing.T) *world {
 func (w *world) checkKilled(want int) {
 	t := w.t
 	t.Helper()
-	p := w.open()
+	w.checkKilledOn(w.open(), want)
+}
+
+// checkKilledOn is checkKilled with the store of a process.
+func (w *world) checkKilledOn(p *app.Process, want int) {
+	t := w.t
+	t.Helper()
 	list, err := p.Runs.ListRuns(t.Context(), "")
 	if err != nil || len(list) != want {
 		t.Errorf("%d runs were started, want %d (%v)", len(list), want, err)

@@ -37,6 +37,10 @@ type obstacle struct {
 // start continues the runs that a service has left, and looks for others every ten seconds until Close.
 func (r *recovery) start(s *Service) error {
 	r.service, r.marked, r.elsewhere, r.failed = s, map[string]bool{}, map[string]bool{}, map[string]*obstacle{}
+	s.stopRecovery = func() {}
+	if s.worker != nil { // the store says which runs are left
+		return s.worker.start()
+	}
 	if s.options.Recover {
 		left, err := s.files.listMarks()
 		if err != nil {
@@ -65,6 +69,9 @@ func (r *recovery) start(s *Service) error {
 
 // markRun records that the service drives a run or has it in its queue. The caller holds the lock of the run. It returns the id of the mark.
 func (r *recovery) markRun(run string) (mark string, err error) {
+	if r.service.worker != nil {
+		return "", nil
+	}
 	r.mu.Lock()
 	r.marked[run] = true
 	delete(r.elsewhere, run)

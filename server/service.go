@@ -23,6 +23,7 @@ type Options struct {
 	Recover    bool         // continue also runs that another service of the same state directory was driving when it was stopped or killed
 	Network    bool         // requests come from a network: each needs a caller with the scope for what it does
 	Log        *slog.Logger // developer log; nil: none
+	NoWorker   bool         // drive nothing: record starts and answers, for the workers of the same store
 	RemoveOld  bool         // remove now and every hour the runs that are older than the configuration keeps them
 }
 
@@ -40,6 +41,7 @@ type Service struct {
 	stopRetention func() // ends the removal of old runs
 	stopRecovery  func() // ends the looks for runs that no process drives
 	recovery      recovery
+	worker        *worker // nil: the store has no queue
 	health        storeHealth
 
 	keyed   keyedLock // one start with an idempotency key at a time
@@ -64,6 +66,12 @@ func New(p *app.Process, o Options) (*Service, error) {
 		return nil, failure.NewUsage("choose a store that saves runs: RADDLE_STORE=sqlite:PATH", "a server needs a store that saves runs; %s saves nothing", p.Runs.StoreURL())
 	}
 	o.MaxRuns = cmp.Or(o.MaxRuns, defaultMaxRuns)
+	if o.NoWorker && runs.QueueOf(st) == nil {
+		return nil, failure.NewUsage("use a store in SQLite or PostgreSQL, or let the server drive its runs", "%s has no queue from which other servers would take runs", p.Runs.StoreURL())
+	}
+	if o.NoWorker {
+		o.MaxRuns = 0
+	}
 	s := &Service{process: p, options: o, log: o.Log, drives: map[string]*drive{}, feeds: feedSet{feeds: map[string]*feed{}}, stopRetention: func() {}}
 	s.answers.service = s
 	if !o.AllowPaths {
@@ -73,6 +81,7 @@ func New(p *app.Process, o Options) (*Service, error) {
 	if s.files, err = openStateFiles(filepath.Join(p.Dirs.State, "serve"), p.Runs.StoreURL()); err != nil {
 		return nil, err
 	}
+	s.worker = openWorker(s, runs.QueueOf(st))
 	if err := s.recovery.start(s); err != nil {
 		return nil, err
 	}
@@ -119,6 +128,8 @@ func (s *Service) Close(ctx context.Context) error {
 	s.mu.Unlock()
 	s.stopRetention()
 	s.stopRecovery()
+	s.worker.drain()
+	defer s.worker.close(context.WithoutCancel(ctx))
 	for _, d := range active {
 		if err := s.files.notePending(d.run); err != nil {
 			s.log.Warn("another service of the same files may not continue a run", "run", d.run, "error", err)

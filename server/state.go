@@ -3,7 +3,9 @@ package server
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"raddle.dev/flow"
@@ -98,6 +100,17 @@ func (s *Service) newState(ctx context.Context, d *runs.View) (*RunState, error)
 		return nil, err
 	}
 	st.Usage, st.Cost = calls.Usage, s.sumCost(calls)
+	if slices.Contains([]string{runs.Crashed, graph.Paused.String(), graph.Canceled.String()}, d.Status) {
+		job, waits, err := s.worker.readJob(ctx, d.Snapshot.Thread)
+		switch {
+		case err != nil:
+			return nil, err
+		case waits && job.GivenUp:
+			st.Status, st.Error = runs.GivenUp, strings.TrimSuffix(job.Reasons, "\n")
+		case waits:
+			st.Status = Queued
+		}
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.isQueued(d.Run) {

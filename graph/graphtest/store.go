@@ -28,7 +28,7 @@ import (
 // In addition to the text of journal.Store, the suite checks what the users of stores
 // rely on: a loop over Read ends even if its body appends to the same thread; a reader
 // sees a batch whole or not at all; nil and empty Head or Data are the same. If a store
-// implements journal.Leaser, the suite checks that too.
+// implements journal.Leaser or journal.Queue, the suite checks that too.
 func TestStore(t *testing.T, open func(t *testing.T) journal.Store) {
 	groups := []storeGroup{
 		{"Append", appendCases},
@@ -42,6 +42,9 @@ func TestStore(t *testing.T, open func(t *testing.T) journal.Store) {
 	}
 	if hasLeases(t, open(t)) {
 		groups = append(groups, storeGroup{"Lease", leaseCases})
+	}
+	if hasQueue(t, open(t)) {
+		groups = append(groups, storeGroup{"Queue", queueCases})
 	}
 	for _, g := range groups {
 		t.Run(g.name, func(t *testing.T) {

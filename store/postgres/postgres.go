@@ -143,6 +143,8 @@ func oidOf(arg any) uint32 {
 		return pgtype.Int8ArrayOID
 	case []int16:
 		return pgtype.Int2ArrayOID
+	case bool:
+		return pgtype.BoolOID
 	case [][]byte:
 		return pgtype.ByteaArrayOID
 	}

@@ -58,6 +58,34 @@ CREATE TABLE raddle_entry ( -- of package memory; its texts are bytes for the re
 	PRIMARY KEY (namespace, key)
 );
 CREATE INDEX raddle_entry_expires ON raddle_entry (expires) WHERE expires IS NOT NULL;
+`, `
+CREATE TABLE raddle_drive ( -- which threads are to be driven
+	name     bytea PRIMARY KEY, -- of the thread
+	run      bytea NOT NULL,
+	token    bytea NOT NULL,
+	worker   bytea NOT NULL, -- empty: it waits
+	queue    bytea NOT NULL,
+	priority bigint NOT NULL,
+	format   bigint NOT NULL,
+	due      timestamptz NOT NULL,
+	attempts bigint NOT NULL DEFAULT 1,
+	reasons  bytea NOT NULL DEFAULT '',
+	given_up boolean NOT NULL DEFAULT false
+) WITH (fillfactor = 50);
+CREATE INDEX raddle_drive_due ON raddle_drive (priority DESC, due) WHERE NOT given_up;
+CREATE INDEX raddle_drive_worker ON raddle_drive (worker) WHERE worker <> '';
+
+CREATE TABLE raddle_worker (
+	id       bytea PRIMARY KEY,
+	host     bytea NOT NULL,
+	pid      bigint NOT NULL,
+	version  bytea NOT NULL,
+	format   bigint NOT NULL,
+	queues   bytea NOT NULL,
+	places   bigint NOT NULL,
+	draining boolean NOT NULL,
+	seen     timestamptz NOT NULL
+) WITH (fillfactor = 50);
 `}
 
 // schemaTable holds the version of the schema in its one row. It is locked while the schema changes.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 	"raddle.dev/graph/journal"
@@ -68,8 +69,13 @@ func (s *Store) appendRecords(ctx context.Context, thread string, after int64, r
 	if after == 0 {
 		text = insertThread + insertRecords
 	}
+	args := []any{[]byte(thread), after, int64(len(recs)), times, sums, kinds, heads, datas}
+	if change, more := changeJob(journal.JobChangeOf(ctx, thread, recs)); change != "" {
+		text = strings.Replace(text, insertRecords, change+insertRecords, 1)
+		args = append(args, more...)
+	}
 	return s.sendWrite(ctx, func(ctx context.Context, c *pgx.Conn) error {
-		n, err := execStatement(ctx, c, text, []byte(thread), after, int64(len(recs)), times, sums, kinds, heads, datas)
+		n, err := execStatement(ctx, c, text, args...)
 		if err == nil && n != int64(len(recs)) {
 			return journal.ErrConflict
 		}
@@ -132,6 +138,9 @@ func pruneThread(ctx context.Context, c *pgx.Conn, thread string, before int64) 
 	if before > last {
 		before = last + 1
 		if _, err := execStatement(ctx, c, "DELETE FROM raddle_thread WHERE id = $1", id); err != nil {
+			return err
+		}
+		if _, err := execStatement(ctx, c, "DELETE FROM raddle_drive WHERE name = $1", name); err != nil {
 			return err
 		}
 		_, err = execStatement(ctx, c, "DELETE FROM raddle_lease WHERE name = $1", name)

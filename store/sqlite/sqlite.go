@@ -107,7 +107,7 @@ func mayPass(err error) bool {
 
 const (
 	application = 0x7261646c // "radl", in the file's header
-	version     = 4          // of the schema, in the file's header
+	version     = 5          // of the schema, in the file's header
 
 	readers     = 4                      // connections, in addition to the writer's
 	logBytes    = 64 << 20               // of the write-ahead log: the space that it keeps after a burst
@@ -146,10 +146,11 @@ CREATE INDEX snapshots ON record(id) WHERE ` + isBase + `;
 
 // upgrades are the statements that make the current schema from each version.
 var upgrades = [version]string{
-	0: schema + leases + snapshots + entries,
-	1: "DROP INDEX base;" + leases + snapshots + entries,
-	2: "DROP INDEX bases;" + snapshots + entries,
-	3: entries,
+	0: schema + leases + snapshots + entries + queue,
+	1: "DROP INDEX base;" + leases + snapshots + entries + queue,
+	2: "DROP INDEX bases;" + snapshots + entries + queue,
+	3: entries + queue,
+	4: queue,
 }
 
 // Open opens the file at path. It creates the file, readable for its owner only, and

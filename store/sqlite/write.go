@@ -30,7 +30,12 @@ func (s *Store) Append(ctx context.Context, thread string, after int64, recs []j
 	}
 	s.w.mu.Lock()
 	defer s.w.mu.Unlock()
-	err := s.retryWhileBusy(ctx, func() error { return s.w.appendRecords(thread, after, recs) })
+	err := s.retryWhileBusy(ctx, func() error {
+		if change := journal.JobChangeOf(ctx, thread, recs); change.Put || change.Return || change.Remove && s.w.hasJob(thread) {
+			return s.w.appendWithJob(thread, after, recs, &change)
+		}
+		return s.w.appendRecords(thread, after, recs)
+	})
 	if err != nil {
 		return s.explainError(fmt.Sprintf("append to thread %q", thread), err)
 	}
@@ -38,30 +43,42 @@ func (s *Store) Append(ctx context.Context, thread string, after int64, recs []j
 }
 
 func (w *writer) appendRecords(thread string, after int64, recs []journal.Record) error {
+	if err := checkPlace(after, len(recs)); err != nil {
+		return err
+	}
+	if after > 0 && countFitting(recs) == len(recs) {
+		return w.insertRecords(thread, after, recs)
+	}
+	return w.runTransaction(func() error { return w.addRecords(thread, after, recs) })
+}
+
+// checkPlace returns an error if no thread has room for n records after one.
+func checkPlace(after int64, n int) error {
 	switch {
 	case after < 0 || after > maxSeq:
 		return journal.ErrConflict
-	case after+int64(len(recs)) > maxSeq:
+	case after+int64(n) > maxSeq:
 		return fmt.Errorf("a thread holds at most %d records", int64(maxSeq))
-	case after > 0 && countFitting(recs) == len(recs):
-		return w.insertRecords(thread, after, recs)
 	}
-	return w.runTransaction(func() error {
-		if after == 0 {
-			if err := w.createThread(thread, &recs[0]); err != nil {
-				return err
-			}
-			after, recs = 1, recs[1:]
+	return nil
+}
+
+// addRecords adds records to a thread, and creates it if after is 0. It is a part of a transaction.
+func (w *writer) addRecords(thread string, after int64, recs []journal.Record) error {
+	if after == 0 {
+		if err := w.createThread(thread, &recs[0]); err != nil {
+			return err
 		}
-		for len(recs) > 0 {
-			n := countFitting(recs)
-			if err := w.insertRecords(thread, after, recs[:n]); err != nil {
-				return err
-			}
-			after, recs = after+int64(n), recs[n:]
+		after, recs = 1, recs[1:]
+	}
+	for len(recs) > 0 {
+		n := countFitting(recs)
+		if err := w.insertRecords(thread, after, recs[:n]); err != nil {
+			return err
 		}
-		return nil
-	})
+		after, recs = after+int64(n), recs[n:]
+	}
+	return nil
 }
 
 // countFitting returns how many of recs go into one statement: at least one.
@@ -316,6 +333,9 @@ func (w *writer) pruneThread(thread string, before int64) error {
 			return err
 		}
 		if _, err := w.exec("DELETE FROM lease WHERE name = ?", thread); err != nil {
+			return err
+		}
+		if _, err := w.exec("DELETE FROM drive WHERE name = ?", thread); err != nil {
 			return err
 		}
 	}

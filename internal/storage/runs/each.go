@@ -55,6 +55,8 @@ type runWalk struct {
 	below string
 	yield func(Info, error) bool
 
+	givenUp givenUpSet
+
 	sessions []listedThread // that have not been passed on; sorted as soon as the first thread below their names comes
 	sorted   bool
 	over     bool // the loop has ended
@@ -124,6 +126,9 @@ func (w *runWalk) pass(t listedThread) error {
 	}
 	if err == nil && i.Status == Crashed {
 		i, err = w.store.describeAgain(w.ctx, t.Name, i)
+	}
+	if err == nil && slices.Contains([]string{Crashed, graph.Paused.String(), graph.Canceled.String()}, i.Status) {
+		err = w.givenUp.mark(w.ctx, w.store, t.Name, &i)
 	}
 	if IsDamage(err) {
 		i, err = damagedInfo(Info{Run: t.Name}, err), nil

@@ -18,9 +18,10 @@ import (
 
 // These are the statuses of a run in addition to those of the engine.
 const (
-	Running = "running" // a process drives it
-	Crashed = "crashed" // no process drives it, and the last one did not record that it stopped
-	Damaged = "damaged" // the store does not hold what was written
+	Running = "running"  // a process drives it
+	Crashed = "crashed"  // no process drives it, and the last one did not record that it stopped
+	GivenUp = "given-up" // it crashed or paused, and no server tries it again, because its drives failed
+	Damaged = "damaged"  // the store does not hold what was written
 )
 
 // Info is one line of a list of runs.

@@ -60,7 +60,7 @@ func newRunsLsCommand(env *environment) *cobra.Command {
 	cmd.Flags().StringVar(&opts.agent, "agent", "", "only runs of this `AGENT`")
 	cmd.Flags().BoolVar(&opts.tree, "tree", false, "list runs, forks below what they were forked from, with the agents and nodes that worked in each")
 	cmd.Flags().IntVarP(&opts.limit, "limit", "n", -1, "at most `N` runs; 0: all (default 100 as text, all as json)")
-	completeWords(cmd, "status", append(statusNames(), runs.Running)...)
+	completeWords(cmd, "status", append(statusNames(), runs.Running, runs.GivenUp)...)
 	return cmd
 }
 

@@ -36,6 +36,8 @@ type serveOptions struct {
 	disable      []string
 	open         bool
 	printOpenAPI bool
+	noWorker     bool          // answer requests, and drive nothing
+	workerOnly   bool          // drive runs, and listen nowhere
 	recoverRuns  bool          // continue the runs of a server that was killed
 	portWait     time.Duration // how long to wait for a port that is in use
 }
@@ -57,8 +59,9 @@ func newServeCommand(env *environment) *cobra.Command {
 		Long: `Starts, drives and answers runs for programs: over an API, and over the protocols of other tools. Only this machine
 can reach the server, and each request needs a token; the first one is in a file that only you can read.
 
-Ctrl-C lets the current steps end, for at most --grace, and saves every run; the next raddle serve continues them. So
-does it after a kill.`,
+Ctrl-C lets the current steps end, for at most --grace, and saves every run. Every server of a store in SQLite or
+PostgreSQL continues the runs of the others that have ended or were killed: raddle workers ls lists them. On Redis the
+next raddle serve with the same state directory continues them.`,
 		Example: `  raddle serve
   raddle serve --listen 127.0.0.1:8080 --max-runs 8
   raddle serve token add ci --scope read,start`,
@@ -79,6 +82,8 @@ does it after a kill.`,
 	flags.BoolVar(&opts.allowPaths, "allow-paths", false, "let requests name an agent by its path")
 	flags.DurationVar(&opts.Grace, "grace", defaultGrace, fmt.Sprintf("how long the current steps may take when the server ends (default %s)", defaultGrace))
 	flags.StringSliceVar(&opts.disable, "disable", nil, "do not offer `PROTOCOL`: "+joinWords(protocolNames())+" (repeatable)")
+	flags.BoolVar(&opts.noWorker, "no-worker", false, "answer requests and drive no run: the other servers of the store do")
+	flags.BoolVar(&opts.workerOnly, "worker-only", false, "drive the runs of the store and listen nowhere")
 	flags.BoolVar(&opts.open, "open", false, "open the browser, which is then logged in")
 	flags.BoolVar(&opts.printOpenAPI, "print-openapi", false, "print the document that describes the API, and end")
 	completeWords(cmd, "disable", protocolNames()...)
@@ -109,6 +114,9 @@ func runServe(ctx context.Context, env *environment, opts serveOptions, _ []stri
 			return badUsage(suggestWord(name, protocolNames()), "--disable %s: there is no such protocol", name)
 		}
 	}
+	if opts.workerOnly {
+		return serveWorker(ctx, env, opts)
+	}
 	g, file, err := openServer(env, opts)
 	if err != nil {
 		return err
@@ -119,7 +127,39 @@ func runServe(ctx context.Context, env *environment, opts serveOptions, _ []stri
 		where = "that of " + gateway.TokenVariable
 	}
 	where = fmt.Sprintf("raddle serves at %s; the token is %s", env.err.Paint(term.Cyan, g.Address()), where)
-	return serveUntilSignal(ctx, env, g, where+offerLogin(env, g, "", opts.open))
+	return serveUntilSignal(ctx, env, g.Serve, where+offerLogin(env, g, "", opts.open))
+}
+
+// serveWorker drives the runs of the store until the first signal.
+func serveWorker(ctx context.Context, env *environment, opts serveOptions) error {
+	if opts.noWorker {
+		return badUsage("leave out one of them", "--worker-only and --no-worker leave nothing to do")
+	}
+	s, err := server.New(env.process, opts.serviceOptions(env))
+	if err != nil {
+		return err
+	}
+	serve := func(ctx, drainCtx context.Context) error {
+		<-ctx.Done()
+		graceful, cancel := context.WithTimeout(drainCtx, opts.Grace)
+		defer cancel()
+		return s.Close(graceful)
+	}
+	where := fmt.Sprintf("raddle drives the runs of %s, at most %d at once", env.process.Runs.StoreURL(), opts.maxRuns)
+	return serveUntilSignal(ctx, env, serve, where)
+}
+
+// serviceOptions returns how the service of a server works.
+func (opts *serveOptions) serviceOptions(env *environment) server.Options {
+	return server.Options{
+		MaxRuns:    opts.maxRuns,
+		AllowPaths: opts.allowPaths,
+		Recover:    opts.recoverRuns,
+		NoWorker:   opts.noWorker,
+		Network:    true,
+		RemoveOld:  true,
+		Log:        env.devLog,
+	}
 }
 
 // openServer opens a server with all its addresses. file has its first token.
@@ -130,7 +170,7 @@ func openServer(env *environment, opts serveOptions) (g *gateway.Gateway, file s
 	}
 	token, file := g.FirstToken()
 	env.process.Tools.SecretSet().Add(token)
-	s, err := server.New(env.process, server.Options{MaxRuns: opts.maxRuns, AllowPaths: opts.allowPaths, Recover: opts.recoverRuns, Network: true, RemoveOld: true, Log: env.devLog})
+	s, err := server.New(env.process, opts.serviceOptions(env))
 	if err != nil {
 		_ = g.Close()
 		return nil, "", err
@@ -177,7 +217,7 @@ func offerLogin(env *environment, g *gateway.Gateway, page string, open bool) st
 }
 
 // serveUntilSignal prints where the server is and serves until the first signal. The second one ends the grace of the steps that work.
-func serveUntilSignal(ctx context.Context, env *environment, g *gateway.Gateway, where string) error {
+func serveUntilSignal(ctx context.Context, env *environment, serve func(ctx, drainCtx context.Context) error, where string) error {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	defer signal.Stop(signals)
@@ -200,7 +240,7 @@ func serveUntilSignal(ctx context.Context, env *environment, g *gateway.Gateway,
 		}
 		end()
 	}()
-	return g.Serve(ctx, drainCtx)
+	return serve(ctx, drainCtx)
 }
 
 // studioOptions are the flags of "studio".
@@ -244,7 +284,7 @@ func runStudio(ctx context.Context, env *environment, opts studioOptions, args [
 	}
 	defer func() { _ = g.Close() }()
 	where := "the Studio is at " + env.err.Paint(term.Cyan, g.Address()) + "; Ctrl-C ends it"
-	return serveUntilSignal(ctx, env, g, where+offerLogin(env, g, page, !opts.noOpen))
+	return serveUntilSignal(ctx, env, g.Serve, where+offerLogin(env, g, page, !opts.noOpen))
 }
 
 // openStudio opens the server of the Studio at an address, "" for the usual one, so that the addresses of pages stay true; if another program

@@ -161,6 +161,7 @@ func listCommands(env *environment) []commandGroup {
 			newInboxCommand(env),
 			newWatchCommand(env),
 			newStudioCommand(env),
+			newWorkersCommand(env),
 			newStoreCommand(env),
 			newMemoryCommand(env),
 		}},

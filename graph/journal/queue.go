@@ -1,0 +1,240 @@
+package journal
+
+import (
+	"context"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+// Queue may be implemented by a Store that says which threads are to be driven, so that any worker on the store continues what another one has
+// left. It holds at most one DriveJob for each thread. A job is written by the same transaction as the record that makes its thread runnable: see
+// WithHold. It does not replace the claim and the lease, which keep two drives of one thread apart: a worker that has taken a job may still find
+// that someone else drives the thread, and then returns the job.
+//
+// The clock of the store counts. A Prune that deletes a thread deletes its job too. All methods but TakeJobs may be called twice without harm.
+type Queue interface {
+	// TakeJobs gives jobs that are due to a worker, at most limit, until ttl from now: those that wait for a worker, and those whose worker has
+	// not renewed them in time. It counts an attempt of each, and adds to Reasons that a worker has been lost. Higher priorities come first, then
+	// those that are due longest. It leaves out jobs that are given up, those of a format above the worker's, those of queues that the worker
+	// does not have.
+	TakeJobs(ctx context.Context, w Worker, limit int, ttl time.Duration) ([]DriveJob, error)
+
+	// RenewJobs extends the jobs of a worker that have these tokens until ttl from now, and records that the worker lives. What it says about itself
+	// replaces what was recorded before.
+	RenewJobs(ctx context.Context, w Worker, tokens []string, ttl time.Duration) error
+
+	// PutJob writes a job without a record, of a thread that a person continues: it belongs to its worker until ttl from now, or is due then.
+	PutJob(ctx context.Context, job DriveJob, ttl time.Duration) error
+
+	// FinishJob removes a job: its thread has ended, waits for a person, or was stopped on purpose. It does nothing if the job has another token.
+	FinishJob(ctx context.Context, thread, token string) error
+
+	// ReturnJob lets a job wait for a worker again. It does nothing if the job has another token.
+	ReturnJob(ctx context.Context, thread, token string, r Return) error
+
+	// ReadJob returns the job of a thread; ok is false if there is none.
+	ReadJob(ctx context.Context, thread string) (job DriveJob, ok bool, err error)
+
+	// ListJobs returns all jobs, or only those that are given up, by thread.
+	ListJobs(ctx context.Context, givenUp bool) ([]DriveJob, error)
+
+	// ListWorkers returns the workers that have renewed their jobs in the last ten leases, by id.
+	ListWorkers(ctx context.Context) ([]Worker, error)
+
+	// RemoveWorker records that a worker has ended. Its jobs are due when they have not been renewed.
+	RemoveWorker(ctx context.Context, id string) error
+}
+
+// A DriveJob says that a thread is to be driven: by anyone from Due on if it has no worker, otherwise by its worker until Due.
+type DriveJob struct {
+	// Thread is the thread.
+	Thread string
+
+	// Run is the run of the thread, which a store does not read.
+	Run string
+
+	// Token is new whenever someone writes or takes the job. Who has another one has lost it.
+	Token string
+
+	// Worker is the id of the worker that drives the thread; "": the job waits.
+	Worker string
+
+	// Queue is the name of the queue; "" is the queue of every worker that names none.
+	Queue string
+
+	// Priority is higher for what is driven first.
+	Priority int
+
+	// Format is the newest format of records that whoever drives the thread must know.
+	Format int
+
+	// Due is when the job may be taken.
+	Due time.Time
+
+	// Attempts is how often the thread was tried since a person has touched it, with the attempt of Worker.
+	Attempts int
+
+	// Reasons is why attempts have failed, one line for each, the newest last.
+	Reasons string
+
+	// GivenUp reports that no worker takes the job, until someone continues the thread.
+	GivenUp bool
+}
+
+// A Return says how a job waits again. The zero Return is for a drive that was stopped for a reason outside of its thread, such as the end
+// of its process: the job is due at once and the attempt does not count.
+type Return struct {
+	// Delay is when the job is due, from now.
+	Delay time.Duration
+
+	// Reason says in one line why the attempt has failed. If it is "", the attempt does not count.
+	Reason string
+
+	// GiveUp says that no worker is to take the job any more.
+	GiveUp bool
+}
+
+// A Worker is a process that takes jobs.
+type Worker struct {
+	// ID is another one for each start of a process.
+	ID string
+
+	// Host is the name of its machine, and PID its number there.
+	Host string
+	PID  int
+
+	// Version is that of its program.
+	Version string
+
+	// Format is the newest format of records that it knows.
+	Format int
+
+	// Queues are those whose jobs it takes, separated by commas; "": the queue without a name.
+	Queues string
+
+	// Places is how many threads it drives at once.
+	Places int
+
+	// Draining says that it takes no more jobs, because it ends.
+	Draining bool
+
+	// Seen is when it has renewed its jobs; a store sets it.
+	Seen time.Time
+
+	// Driving is how many jobs it holds; a store sets it.
+	Driving int
+}
+
+// A Hold is a job that a worker has while it drives the thread. It is safe for concurrent use.
+type Hold struct {
+	// Job is the job, with the token of this worker.
+	Job DriveJob
+
+	// TTL is for how long the job belongs to the worker when it is written.
+	TTL time.Duration
+
+	end atomic.Int32
+}
+
+// AtEnd is what becomes of a job with the record that ends a drive of its thread.
+type AtEnd int32
+
+const (
+	// RemoveAtEnd is for a drive that goes on as long as it can: what it has left needs a person, or nobody.
+	RemoveAtEnd AtEnd = iota
+
+	// ReturnAtEnd is for a drive that stops before it must: the job waits for any worker.
+	ReturnAtEnd
+
+	// KeepAtEnd is for a drive that only records something: its worker drives the thread later.
+	KeepAtEnd
+)
+
+// SetEnd says what becomes of the job with the end of its drive. The zero Hold removes it.
+func (h *Hold) SetEnd(end AtEnd) { h.end.Store(int32(end)) }
+
+// holdKey is the key of a Hold in a context.
+type holdKey struct{}
+
+// WithHold returns a context with which a Store that is a Queue writes the job of a hold in the transaction of the records that begin a drive of its
+// thread or answer it, and removes or returns it in that of the record that ends the drive. A job that is written replaces an earlier one of the
+// thread; of one with the same token it keeps how often it was tried.
+func WithHold(ctx context.Context, h *Hold) context.Context {
+	return context.WithValue(ctx, holdKey{}, h)
+}
+
+// A JobChange is what a Store that is a Queue does about a job in the transaction of some records. The zero JobChange is nothing.
+type JobChange struct {
+	// Put says that the job is written, Remove that it is removed, and Return that it waits for any worker. At most one of them is true.
+	Put    bool
+	Remove bool
+	Return bool
+
+	// Job is what is written. Its Token is that of the job to remove or to return; "": whichever there is.
+	Job DriveJob
+
+	// TTL is in what time the job is due that is written.
+	TTL time.Duration
+}
+
+// JobChangeOf returns what a Store that is a Queue does about the job of a thread together with records. A drive without a job of its own removes
+// that of another when it ends: who has continued a thread decides what becomes of it, and a thread that its process has left without an end
+// keeps its job.
+func JobChangeOf(ctx context.Context, thread string, recs []Record) (c JobChange) {
+	h, _ := ctx.Value(holdKey{}).(*Hold)
+	if h != nil && h.Job.Thread == thread {
+		c.Job, c.TTL = h.Job, h.TTL
+	} else {
+		h = nil
+	}
+	ends := false
+	for i := range recs {
+		switch recs[i].Kind {
+		case KindStart, KindClaim, KindAnswer:
+			c.Put = h != nil
+			ends = false
+		case KindEnd:
+			ends = true
+		}
+	}
+	switch {
+	case !ends:
+	case h == nil || AtEnd(h.end.Load()) == RemoveAtEnd:
+		c.Remove = true
+		if c.Put { // there may be the job of another, which it would have replaced
+			c.Job.Token = ""
+		}
+		c.Put = false
+	case AtEnd(h.end.Load()) == ReturnAtEnd && c.Put:
+		c.Job.Worker = ""
+		c.Job.Attempts = 0
+		c.TTL = 0
+	case AtEnd(h.end.Load()) == ReturnAtEnd:
+		c.Return = true
+	}
+	return c
+}
+
+// ListQueues returns the names of the queues whose jobs a worker takes.
+func (w *Worker) ListQueues() []string { return strings.Split(w.Queues, ",") }
+
+// WorkerLeases is for how many times the time of its jobs a worker is listed that does not renew them any more.
+const WorkerLeases = 10
+
+// LostWorker returns what a Store writes before (0) and after (1) the id of a worker into the reasons of a job that the worker has not renewed.
+func LostWorker(part int) string {
+	return [...]string{"worker ", " ended or stood still in the middle of it\n"}[part]
+}
+
+// maxReason is the number of bytes of one reason that is kept.
+const maxReason = 500
+
+// Line returns what a Store adds to the reasons of a job, and how many attempts it takes back.
+func (r *Return) Line() (line string, uncounted int) {
+	if r.Reason == "" {
+		return "", 1
+	}
+	line = strings.ToValidUTF8(r.Reason[:min(len(r.Reason), maxReason)], "")
+	return strings.ReplaceAll(line, "\n", " ") + "\n", 0
+}

@@ -1,0 +1,407 @@
+package server
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"raddle.dev/graph"
+	"raddle.dev/graph/journal"
+	"raddle.dev/internal/base/failure"
+	"raddle.dev/internal/process/app"
+	"raddle.dev/internal/storage/runs"
+)
+
+// How a worker takes part in the queue of its store.
+const (
+	jobTTL     = 15 * time.Second       // for how long a job belongs to a worker that does not renew it: as long as the lease of a drive
+	renewEvery = 5 * time.Second        // how often a worker renews its jobs
+	takeEvery  = 500 * time.Millisecond // how often a worker with free places looks for jobs
+	busyDelay  = 2 * time.Second        // until a run is tried again that another process drives
+	awayDelay  = 5 * time.Second        // until a run is tried again for which the store did not answer
+
+	// runFormat is the newest format of the journals of runs that this program knows. A server with a lower one leaves such runs to others, so that two
+	// neighbouring versions may share a store: raise it when a drive writes what an older program cannot continue.
+	runFormat = 1
+)
+
+// maxAttempts is how many drives of a run may fail, one after the other, before no worker takes it any more.
+const maxAttempts = 10
+
+// A worker is what makes a service drive the runs of its store, whoever has started them. The store says which: see [journal.Queue]. It is safe for
+// concurrent use.
+type worker struct {
+	service *Service
+	queue   journal.Queue
+	wake    chan struct{} // has an element when a place has become free
+	stop    func()        // ends the loop
+	stopped sync.WaitGroup
+	renewed time.Time // when the jobs were renewed last; the loop uses it
+
+	mu    sync.Mutex // guards the fields below
+	self  journal.Worker
+	holds map[string]*journal.Hold // by run: what this service drives or has in its own queue
+	away  bool                     // the store did not answer at the last look
+}
+
+// openWorker makes a service a worker of the queue of its store. It returns nil if there is none: then the files of the service say which runs it has
+// left.
+func openWorker(s *Service, q journal.Queue) *worker {
+	if q == nil {
+		return nil
+	}
+	host, _ := os.Hostname()
+	return &worker{
+		service: s,
+		queue:   q,
+		wake:    make(chan struct{}, 1),
+		holds:   map[string]*journal.Hold{},
+		self: journal.Worker{
+			ID:      fmt.Sprintf("%s/%d/%s", host, os.Getpid(), rand.Text()[:6]),
+			Host:    host,
+			PID:     os.Getpid(),
+			Version: app.Version(),
+			Format:  runFormat,
+			Places:  s.options.MaxRuns, // 0: it drives nothing
+		},
+	}
+}
+
+// start takes over the runs that an older program has left in files, and starts the loop that renews jobs and looks for others.
+func (w *worker) start() error {
+	if w.service.options.Recover {
+		if err := w.adoptMarks(); err != nil {
+			return err
+		}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	w.stop = cancel
+	w.stopped.Go(func() { w.work(ctx) })
+	return nil
+}
+
+// adoptMarks writes jobs for the runs that have a mark of an older program, and removes the marks.
+func (w *worker) adoptMarks() error {
+	s := w.service
+	left, err := s.files.listMarks()
+	if err != nil {
+		return err
+	}
+	for _, run := range left {
+		m, _ := s.files.readMark(run)
+		d, err := s.findRun(context.Background(), run)
+		if err == nil && !d.Final && !d.Waits() {
+			err = w.queue.PutJob(context.Background(), journal.DriveJob{Thread: d.Snapshot.Thread, Run: run, Token: rand.Text()}, 0)
+		}
+		if err != nil && !is[*runs.UnknownError](err) {
+			return fmt.Errorf("run %s, which an earlier server has left: %w", run, err)
+		}
+		s.files.removeMark(run, m.ID)
+	}
+	return nil
+}
+
+// work renews the jobs of the service and takes others, until ctx ends.
+func (w *worker) work(ctx context.Context) {
+	renew := time.NewTicker(renewEvery)
+	defer renew.Stop()
+	take := time.NewTicker(takeEvery)
+	defer take.Stop()
+	w.renew(ctx)
+	for {
+		w.take(ctx)
+		select {
+		case <-ctx.Done():
+			return
+		case <-renew.C:
+			w.renew(ctx)
+		case <-take.C:
+		case <-w.wake:
+		}
+	}
+}
+
+// requestTake lets the worker look for jobs now.
+func (w *worker) requestTake() {
+	if w == nil {
+		return
+	}
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
+}
+
+// renew extends the jobs of the service. If it has runs in its queue and others have places, it lets these have them.
+func (w *worker) renew(ctx context.Context) {
+	w.mu.Lock()
+	self := w.self
+	var tokens []string
+	for _, h := range w.holds {
+		tokens = append(tokens, h.Job.Token)
+	}
+	w.mu.Unlock()
+	begun := time.Now()
+	err := w.queue.RenewJobs(ctx, self, tokens, jobTTL)
+	w.noteStore(ctx, err)
+	if err == nil {
+		w.renewed = begun
+		w.share(ctx)
+	}
+}
+
+// share returns runs of the queue of this service for which other workers have places.
+func (w *worker) share(ctx context.Context) {
+	s := w.service
+	if _, queued := s.CountDrives(); queued == 0 {
+		return
+	}
+	list, err := w.queue.ListWorkers(ctx)
+	if err != nil {
+		return
+	}
+	free := 0
+	for _, other := range list {
+		if other.ID != w.self.ID && !other.Draining && time.Since(other.Seen) < jobTTL {
+			free += max(0, other.Places-other.Driving)
+		}
+	}
+	for range free {
+		run, ok := s.dequeueLast()
+		if !ok {
+			return
+		}
+		w.giveBack(run, journal.Return{})
+	}
+}
+
+// take takes jobs for the places that are free. It takes none as long as jobs of this service may be due that it has not been able to renew.
+func (w *worker) take(ctx context.Context) {
+	s := w.service
+	if !s.options.Recover || s.IsDraining() || time.Since(w.renewed) > jobTTL-renewEvery/2 {
+		return
+	}
+	free := s.countFree()
+	if free <= 0 {
+		return
+	}
+	w.mu.Lock()
+	self := w.self
+	w.mu.Unlock()
+	list, err := w.queue.TakeJobs(ctx, self, free, jobTTL)
+	w.noteStore(ctx, err)
+	for i := range list {
+		job := &list[i]
+		if job.Attempts > maxAttempts {
+			w.giveUp(job)
+			continue
+		}
+		w.mu.Lock()
+		w.holds[job.Run] = &journal.Hold{Job: *job, TTL: jobTTL}
+		w.mu.Unlock()
+		s.log.Info("the server continues a run", "run", job.Run, "attempt", job.Attempts)
+		s.enqueueRun(job.Run)
+	}
+}
+
+// giveUp lets no worker take a job any more.
+func (w *worker) giveUp(job *journal.DriveJob) {
+	s := w.service
+	s.log.Error("a run is given up: its drives fail", "run", job.Run, "attempts", job.Attempts-1, "reasons", job.Reasons)
+	r := journal.Return{GiveUp: true}
+	if err := w.queue.ReturnJob(context.Background(), job.Thread, job.Token, r); err != nil {
+		s.log.Warn("a run could not be given up: the next worker tries it", "run", job.Run, "error", err)
+	}
+	s.feeds.noteStopped(job.Run)
+}
+
+// hold returns what the service holds of a run that it is about to drive, and makes it if it holds nothing. It is nil without a queue.
+func (w *worker) hold(run, thread string) *journal.Hold {
+	if w == nil {
+		return nil
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	h := w.holds[run]
+	if h == nil {
+		h = &journal.Hold{TTL: jobTTL, Job: journal.DriveJob{
+			Thread:   thread,
+			Run:      run,
+			Token:    rand.Text(),
+			Worker:   w.self.ID,
+			Format:   runFormat,
+			Attempts: 1,
+		}}
+		w.holds[run] = h
+	}
+	h.SetEnd(journal.RemoveAtEnd)
+	if w.self.Draining || w.self.Places == 0 {
+		h.SetEnd(journal.ReturnAtEnd)
+	}
+	return h
+}
+
+// renewHold is hold for someone who continues a run: what was tried before does not count any more.
+func (w *worker) renewHold(run, thread string) *journal.Hold {
+	if w == nil {
+		return nil
+	}
+	w.mu.Lock()
+	delete(w.holds, run)
+	w.mu.Unlock()
+	return w.hold(run, thread)
+}
+
+// holdsRun reports whether the service holds the job of a run.
+func (w *worker) holdsRun(run string) bool {
+	if w == nil {
+		return false
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.holds[run] != nil
+}
+
+// finish removes the job of a run that no one is to continue.
+func (w *worker) finish(run string) {
+	h := w.release(run)
+	if h == nil {
+		return
+	}
+	if err := w.queue.FinishJob(context.Background(), h.Job.Thread, h.Job.Token); err != nil {
+		w.service.log.Warn("the job of a run remains: the next worker removes it", "run", run, "error", err)
+	}
+}
+
+// giveBack lets other workers have the job of a run. If the store does not answer, the job is due when it has not been renewed.
+func (w *worker) giveBack(run string, r journal.Return) {
+	h := w.release(run)
+	if h == nil {
+		return
+	}
+	if err := w.queue.ReturnJob(context.Background(), h.Job.Thread, h.Job.Token, r); err != nil {
+		w.service.log.Warn("the job of a run is not returned", "run", run, "error", err)
+	}
+}
+
+// release forgets what the service holds of a run, and returns it; nil if it is nothing.
+func (w *worker) release(run string) *journal.Hold {
+	if w == nil {
+		return nil
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	h := w.holds[run]
+	delete(w.holds, run)
+	return h
+}
+
+// fail says why a run could not be continued: it is tried again later, more and more rarely, and in the end not at all. What the store or another
+// process is the reason for does not count.
+func (w *worker) fail(run string, err error) {
+	if w == nil {
+		return
+	}
+	w.mu.Lock()
+	h := w.holds[run]
+	w.mu.Unlock()
+	switch {
+	case h == nil:
+	case is[*runs.EndedError](err):
+		w.finish(run)
+	case is[*runs.BusyError](err) || is[*graph.BusyError](err):
+		w.giveBack(run, journal.Return{Delay: busyDelay})
+	case failure.IsUnavailable(err) || journal.IsUnavailable(err):
+		w.giveBack(run, journal.Return{Delay: awayDelay})
+	case h.Job.Attempts >= maxAttempts:
+		w.service.log.Error("a run is given up: its drives fail", "run", run, "attempts", h.Job.Attempts, "error", err)
+		w.giveBack(run, journal.Return{Reason: err.Error(), GiveUp: true})
+	default:
+		w.service.log.Warn("a run is not continued now", "run", run, "attempt", h.Job.Attempts, "error", err)
+		w.giveBack(run, journal.Return{Reason: err.Error(), Delay: min(lookInterval<<(h.Job.Attempts-1), maxBackoff)})
+	}
+}
+
+// settle is the end of a drive. What its last record has done to the job is done; this is for drives that ended without one.
+func (w *worker) settle(d *drive, h *journal.Hold, status graph.Status, err error) {
+	if w == nil {
+		return
+	}
+	w.mu.Lock()
+	mine := w.holds[d.run] == h
+	w.mu.Unlock()
+	switch {
+	case !mine: // the run was taken up again meanwhile
+	case err != nil:
+		w.fail(d.run, err)
+	case status == graph.Paused && w.service.IsDraining():
+		w.giveBack(d.run, journal.Return{})
+	default:
+		w.finish(d.run)
+	}
+}
+
+// drain lets the end of each drive return its job, because the service ends.
+func (w *worker) drain() {
+	if w == nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.self.Draining = true
+	for _, h := range w.holds {
+		h.SetEnd(journal.ReturnAtEnd)
+	}
+}
+
+// close returns what the service still holds, and ends the worker.
+func (w *worker) close(ctx context.Context) {
+	if w == nil {
+		return
+	}
+	w.stop()
+	w.stopped.Wait()
+	w.mu.Lock()
+	left := w.holds
+	w.holds = map[string]*journal.Hold{}
+	w.mu.Unlock()
+	for run, h := range left {
+		if err := w.queue.ReturnJob(ctx, h.Job.Thread, h.Job.Token, journal.Return{}); err != nil {
+			w.service.log.Warn("the job of a run is not returned: it is due in some seconds", "run", run, "error", err)
+		}
+	}
+	if err := w.queue.RemoveWorker(ctx, w.self.ID); err != nil {
+		w.service.log.Warn("the worker is listed for some time", "error", err)
+	}
+}
+
+// noteStore logs when the store goes away and when it is back.
+func (w *worker) noteStore(ctx context.Context, err error) {
+	if ctx.Err() != nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case err != nil && !w.away:
+		w.service.log.Warn("the store does not answer: its runs are continued when it does", "error", err)
+	case err == nil && w.away:
+		w.service.log.Info("the store answers again")
+	}
+	w.away = err != nil
+}
+
+// readJob returns the job of a thread; ok is false if there is none.
+func (w *worker) readJob(ctx context.Context, thread string) (job journal.DriveJob, ok bool, err error) {
+	if w == nil {
+		return job, false, nil
+	}
+	job, ok, err = w.queue.ReadJob(ctx, thread)
+	if err != nil {
+		err = &failure.Error{Kind: failure.Unavailable, Err: err}
+	}
+	return job, ok, err
+}

@@ -1,0 +1,284 @@
+package sqlite
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"raddle.dev/graph/journal"
+)
+
+var _ journal.Queue = (*Store)(nil)
+
+// queue is what schema 5 added: which threads are to be driven, and by whom.
+const queue = `
+CREATE TABLE drive (
+	name     TEXT PRIMARY KEY, -- of the thread
+	run      TEXT NOT NULL,
+	token    TEXT NOT NULL,
+	worker   TEXT NOT NULL, -- empty: it waits
+	queue    TEXT NOT NULL,
+	priority INTEGER NOT NULL,
+	format   INTEGER NOT NULL,
+	due      INTEGER NOT NULL, -- Unix microseconds
+	attempts INTEGER NOT NULL DEFAULT 1,
+	reasons  TEXT NOT NULL DEFAULT '',
+	given_up INTEGER NOT NULL DEFAULT 0
+) WITHOUT ROWID;
+CREATE INDEX drive_token ON drive(token);
+CREATE INDEX drive_due ON drive(priority DESC, due) WHERE NOT given_up;
+CREATE TABLE worker (
+	id       TEXT PRIMARY KEY,
+	host     TEXT NOT NULL,
+	pid      INTEGER NOT NULL,
+	version  TEXT NOT NULL,
+	format   INTEGER NOT NULL,
+	queues   TEXT NOT NULL,
+	places   INTEGER NOT NULL,
+	draining INTEGER NOT NULL,
+	seen     INTEGER NOT NULL -- Unix microseconds
+) WITHOUT ROWID;
+`
+
+// jobColumns are those that queryJobs reads.
+const jobColumns = "name, run, token, worker, queue, priority, format, due, attempts, reasons, given_up"
+
+// hasJob reports whether a thread may have a job. Other processes do not write one at the end of a drive, so it need not be a part of a transaction.
+func (w *writer) hasJob(thread string) bool {
+	names, err := w.queryNames("SELECT name FROM drive WHERE name = ?", thread)
+	return err != nil || len(names) > 0
+}
+
+// putJob writes a job. Someone who continues a thread that was tried before begins to count again.
+func (w *writer) putJob(job *journal.DriveJob, ttl time.Duration) error {
+	const put = `INSERT INTO drive(name, run, token, worker, queue, priority, format, due, attempts) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
+		ON CONFLICT(name) DO UPDATE SET run = ?2, token = ?3, worker = ?4, queue = ?5, priority = ?6, format = ?7, due = ?8, given_up = 0,
+			attempts = iif(token = ?3, attempts, ?9), reasons = iif(token = ?3, reasons, '')`
+	due := time.Now().Add(ttl).UnixMicro()
+	_, err := w.exec(put, job.Thread, job.Run, job.Token, job.Worker, job.Queue, job.Priority, job.Format, due, job.Attempts)
+	return err
+}
+
+// appendWithJob adds records to a thread, and changes its job.
+func (w *writer) appendWithJob(thread string, after int64, recs []journal.Record, c *journal.JobChange) error {
+	if err := checkPlace(after, len(recs)); err != nil {
+		return err
+	}
+	const back = "UPDATE drive SET worker = '', token = ?3, due = ?4, attempts = attempts - 1 WHERE name = ?1 AND token = ?2"
+	return w.runTransaction(func() error {
+		err := w.addRecords(thread, after, recs)
+		switch {
+		case err != nil:
+			return err
+		case c.Put:
+			return w.putJob(&c.Job, c.TTL)
+		case c.Return:
+			_, err = w.exec(back, thread, c.Job.Token, rand.Text(), time.Now().UnixMicro())
+		default:
+			_, err = w.exec("DELETE FROM drive WHERE name = ?1 AND (token = ?2 OR ?2 = '')", thread, c.Job.Token)
+		}
+		return err
+	})
+}
+
+// TakeJobs implements journal.Queue. It uses the clock of this machine.
+func (s *Store) TakeJobs(ctx context.Context, w journal.Worker, limit int, ttl time.Duration) (list []journal.DriveJob, err error) {
+	if limit <= 0 || ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	queues := w.ListQueues()
+	const due = " FROM drive WHERE due <= ?1 AND NOT given_up AND format <= ?2 AND queue IN (%s) ORDER BY priority DESC, due LIMIT ?3"
+	find := "SELECT name" + fmt.Sprintf(due, "?4"+strings.Repeat(", ?", len(queues)-1))
+	const take = `UPDATE drive SET worker = ?2, token = ?3 || name, due = ?4, attempts = attempts + 1,
+		reasons = iif(worker = '', reasons, reasons || ?5 || worker || ?6) WHERE name = ?1`
+	s.w.mu.Lock()
+	defer s.w.mu.Unlock()
+	err = s.retryWhileBusy(ctx, func() error {
+		list = nil
+		now := time.Now()
+		args := []any{now.UnixMicro(), w.Format, limit}
+		for _, name := range queues {
+			args = append(args, name)
+		}
+		names, err := s.w.queryNames(find, args...)
+		if err != nil || len(names) == 0 {
+			return err // it takes no lock of the file unless there is something to take
+		}
+		return s.w.runTransaction(func() error {
+			if names, err = s.w.queryNames(find, args...); err != nil {
+				return err
+			}
+			for _, name := range names {
+				if _, err := s.w.exec(take, name, w.ID, rand.Text(), now.Add(ttl).UnixMicro(), journal.LostWorker(0), journal.LostWorker(1)); err != nil {
+					return err
+				}
+				taken, err := s.w.queryJobs("SELECT "+jobColumns+" FROM drive WHERE name = ?", name)
+				if err != nil {
+					return err
+				}
+				list = append(list, taken...)
+			}
+			return nil
+		})
+	})
+	return list, s.explainError("take jobs", err)
+}
+
+// queryNames returns the first column of rows.
+func (w *writer) queryNames(text string, args ...any) (names []string, err error) {
+	err = w.query(text, args, func(rows *sql.Rows) error {
+		var name string
+		err := rows.Scan(&name)
+		names = append(names, name)
+		return err
+	})
+	return names, err
+}
+
+// queryJobs returns the jobs that a statement selects with jobColumns.
+func (w *writer) queryJobs(text string, args ...any) (list []journal.DriveJob, err error) {
+	err = w.query(text, args, func(rows *sql.Rows) error {
+		var job journal.DriveJob
+		var due int64
+		err := rows.Scan(&job.Thread, &job.Run, &job.Token, &job.Worker, &job.Queue, &job.Priority, &job.Format, &due, &job.Attempts, &job.Reasons, &job.GivenUp)
+		job.Due = time.UnixMicro(due)
+		list = append(list, job)
+		return err
+	})
+	return list, err
+}
+
+// query calls scan for each row of a statement.
+func (w *writer) query(text string, args []any, scan func(*sql.Rows) error) (err error) {
+	if w.conn == nil {
+		return w.none
+	}
+	st, err := w.stmts.get(text)
+	if err != nil {
+		return err
+	}
+	rows, err := st.QueryContext(context.Background(), args...)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		if err := scan(rows); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// useWriter calls f with the connection that writes, and again while another process has the file.
+func (s *Store) useWriter(ctx context.Context, what string, f func(now time.Time) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	s.w.mu.Lock()
+	defer s.w.mu.Unlock()
+	return s.explainError(what, s.retryWhileBusy(ctx, func() error { return f(time.Now()) }))
+}
+
+// RenewJobs implements journal.Queue.
+func (s *Store) RenewJobs(ctx context.Context, w journal.Worker, tokens []string, ttl time.Duration) error {
+	const save = `INSERT INTO worker(id, host, pid, version, format, queues, places, draining, seen) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
+		ON CONFLICT(id) DO UPDATE SET host = ?2, pid = ?3, version = ?4, format = ?5, queues = ?6, places = ?7, draining = ?8, seen = ?9`
+	return s.useWriter(ctx, "renew jobs", func(now time.Time) error {
+		return s.w.runTransaction(func() error {
+			for _, token := range tokens {
+				const extend = "UPDATE drive SET due = ?3 WHERE worker = ?1 AND token = ?2"
+				if _, err := s.w.exec(extend, w.ID, token, now.Add(ttl).UnixMicro()); err != nil {
+					return err
+				}
+			}
+			if _, err := s.w.exec(save, w.ID, w.Host, w.PID, w.Version, w.Format, w.Queues, w.Places, w.Draining, now.UnixMicro()); err != nil {
+				return err
+			}
+			_, err := s.w.exec("DELETE FROM worker WHERE seen < ?", now.Add(-journal.WorkerLeases*ttl).UnixMicro())
+			return err
+		})
+	})
+}
+
+// PutJob implements journal.Queue.
+func (s *Store) PutJob(ctx context.Context, job journal.DriveJob, ttl time.Duration) error {
+	return s.useWriter(ctx, fmt.Sprintf("write the job of thread %q", job.Thread), func(time.Time) error { return s.w.putJob(&job, ttl) })
+}
+
+// FinishJob implements journal.Queue.
+func (s *Store) FinishJob(ctx context.Context, thread, token string) error {
+	return s.useWriter(ctx, fmt.Sprintf("finish the job of thread %q", thread), func(time.Time) error {
+		_, err := s.w.exec("DELETE FROM drive WHERE name = ? AND token = ?", thread, token)
+		return err
+	})
+}
+
+// ReturnJob implements journal.Queue.
+func (s *Store) ReturnJob(ctx context.Context, thread, token string, r journal.Return) error {
+	const put = `UPDATE drive SET worker = '', token = ?3, due = ?4, attempts = attempts - ?5, reasons = reasons || ?6, given_up = ?7
+		WHERE name = ?1 AND token = ?2`
+	line, uncounted := r.Line()
+	return s.useWriter(ctx, fmt.Sprintf("return the job of thread %q", thread), func(now time.Time) error {
+		_, err := s.w.exec(put, thread, token, rand.Text(), now.Add(r.Delay).UnixMicro(), uncounted, line, r.GiveUp)
+		return err
+	})
+}
+
+// ReadJob implements journal.Queue. A file that is open for reading only shows no jobs.
+func (s *Store) ReadJob(ctx context.Context, thread string) (job journal.DriveJob, ok bool, err error) {
+	err = s.readQueue(ctx, fmt.Sprintf("read the job of thread %q", thread), func() error {
+		list, err := s.w.queryJobs("SELECT "+jobColumns+" FROM drive WHERE name = ?", thread)
+		if len(list) > 0 {
+			job, ok = list[0], true
+		}
+		return err
+	})
+	return job, ok, err
+}
+
+// ListJobs implements journal.Queue. A file that is open for reading only shows no jobs.
+func (s *Store) ListJobs(ctx context.Context, givenUp bool) (list []journal.DriveJob, err error) {
+	err = s.readQueue(ctx, "list jobs", func() error {
+		list, err = s.w.queryJobs("SELECT "+jobColumns+" FROM drive WHERE given_up OR NOT ? ORDER BY name", givenUp)
+		return err
+	})
+	return list, err
+}
+
+// readQueue is useWriter for statements that only read, which a file that is open for reading only does not answer.
+func (s *Store) readQueue(ctx context.Context, what string, f func() error) error {
+	if s.readOnly {
+		return ctx.Err()
+	}
+	return s.useWriter(ctx, what, func(time.Time) error { return f() })
+}
+
+// ListWorkers implements journal.Queue.
+func (s *Store) ListWorkers(ctx context.Context) (list []journal.Worker, err error) {
+	const text = `SELECT id, host, pid, version, format, queues, places, draining, seen, (SELECT count(*) FROM drive WHERE worker = id) FROM worker ORDER BY id`
+	err = s.readQueue(ctx, "list workers", func() error {
+		list = nil
+		return s.w.query(text, nil, func(rows *sql.Rows) error {
+			var w journal.Worker
+			var seen int64
+			err := rows.Scan(&w.ID, &w.Host, &w.PID, &w.Version, &w.Format, &w.Queues, &w.Places, &w.Draining, &seen, &w.Driving)
+			w.Seen = time.UnixMicro(seen)
+			list = append(list, w)
+			return err
+		})
+	})
+	return list, err
+}
+
+// RemoveWorker implements journal.Queue.
+func (s *Store) RemoveWorker(ctx context.Context, id string) error {
+	return s.useWriter(ctx, "remove a worker", func(time.Time) error {
+		_, err := s.w.exec("DELETE FROM worker WHERE id = ?", id)
+		return err
+	})
+}
