@@ -393,7 +393,7 @@ func (w *workplace) apart(t *testing.T) (*workplace, *cast) {
 	if err := os.WriteFile(filepath.Join(own, "config.yaml"), []byte(config), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	return &workplace{t: t, dir: w.dir, released: w.released, env: append(slices.Clone(w.env), "XDG_STATE_HOME="+own, "RADDLE_CONFIG_DIR="+own, "RAN="+c.notes)}, c
+	return &workplace{t: t, dir: w.dir, program: w.program, env: append(slices.Clone(w.env), "XDG_STATE_HOME="+own, "RADDLE_CONFIG_DIR="+own, "RAN="+c.notes)}, c
 }
 
 // made counts the requests of models, and the tools that ran.

@@ -404,11 +404,7 @@ func TestLoginOpenRouter(t *testing.T) {
 func TestInit(t *testing.T) {
 	p, w := newFakeProvider(t), newWorkplace(t, "")
 	w.write(".home/.bashrc", "# mine")
-	exe, err := os.Executable()
-	if err == nil {
-		err = os.Symlink(exe, filepath.Join(w.dir, "raddle"))
-	}
-	if err != nil {
+	if err := os.Symlink(w.program, filepath.Join(w.dir, "raddle")); err != nil {
 		t.Fatal(err)
 	}
 	env := append(p.environ(), "OPENAI_API_KEY="+testKey, "SHELL=/bin/bash", "PATH="+w.dir)
@@ -504,11 +500,7 @@ func TestDoctorOnATerminal(t *testing.T) {
 func TestCompletionInABareBash(t *testing.T) {
 	testneed.RequirePrograms(t, "bash")
 	w := newWorkplace(t, "")
-	exe, err := os.Executable()
-	if err == nil {
-		err = os.Symlink(exe, filepath.Join(w.dir, "raddle"))
-	}
-	if err != nil {
+	if err := os.Symlink(w.program, filepath.Join(w.dir, "raddle")); err != nil {
 		t.Fatal(err)
 	}
 	bash, err := exec.LookPath("bash")

@@ -34,12 +34,11 @@ func TestReadme(t *testing.T) {
 	if err == nil {
 		err = os.Symlink(examples, filepath.Join(w.dir, "examples"))
 	}
-	exe, exeErr := os.Executable()
-	if err == nil && exeErr == nil {
-		err = os.Symlink(exe, filepath.Join(w.dir, "raddle"))
+	if err == nil {
+		err = os.Symlink(w.program, filepath.Join(w.dir, "raddle"))
 	}
-	if err != nil || exeErr != nil {
-		t.Fatal(err, exeErr)
+	if err != nil {
+		t.Fatal(err)
 	}
 	files, commands := 0, 0
 	for _, block := range fenced.FindAllStringSubmatch(string(text), -1) {

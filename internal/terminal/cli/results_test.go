@@ -187,7 +187,7 @@ func TestToolsCallReadsStandardInput(t *testing.T) {
 // examples stand there as they were written, with as much around them as they name.
 func TestSeeds(t *testing.T) {
 	testneed.RequirePrograms(t, "bash", "curl", "python3")
-	params := scriptParams("testdata/seeds")
+	params := scriptParams("testdata/seeds", programDir(t))
 	web := newWeb(t)
 	setup := params.Setup
 	params.Setup = func(e *testscript.Env) error {

@@ -28,7 +28,7 @@ import (
 )
 
 // The test binary is also the program: under the name raddle it runs the command
-// line.
+// line, with the race detector if the tests have it. Most tests start the released program in its place: see programOf.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"raddle": func() { os.Exit(cli.Main(os.Args[1:])) },
@@ -43,11 +43,39 @@ func TestMain(m *testing.M) {
 //	json NAME PATH          puts a value of the last output into a variable
 func TestScripts(t *testing.T) {
 	testneed.RequirePrograms(t, "bash")
-	testscript.Run(t, scriptParams("testdata/script"))
+	testscript.Run(t, scriptParams("testdata/script", programDir(t)))
 }
 
-// scriptParams returns how the archives of a directory are run.
-func scriptParams(dir string) testscript.Params {
+// programOf returns the program that tests start: the released one, because under the race detector each command takes five times the processor
+// time, and tests start thousands. Long runs, and TestExtraScripts, take the test binary.
+func programOf(t testing.TB) string {
+	t.Helper()
+	if testneed.Soaks() {
+		return testBinary(t)
+	}
+	return clienttest.BuildRaddle(t)
+}
+
+// testBinary returns the test binary, which under the name raddle is the program.
+func testBinary(t testing.TB) string {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return exe
+}
+
+// programDir returns the directory of the released program for scripts; "": they run the test binary.
+func programDir(t testing.TB) string {
+	if testneed.Soaks() {
+		return ""
+	}
+	return filepath.Dir(clienttest.BuildRaddle(t))
+}
+
+// scriptParams returns how the archives of a directory are run. bin is the directory of the program; "": scripts run the test binary.
+func scriptParams(dir, bin string) testscript.Params {
 	return testscript.Params{
 		Dir:                 dir,
 		RequireExplicitExec: true,
@@ -57,6 +85,9 @@ func scriptParams(dir string) testscript.Params {
 			for _, kv := range surroundings(e.WorkDir) {
 				name, value, _ := strings.Cut(kv, "=")
 				e.Setenv(name, value)
+			}
+			if bin != "" {
+				e.Setenv("PATH", bin+string(os.PathListSeparator)+e.Getenv("PATH"))
 			}
 			return nil
 		},
@@ -210,16 +241,16 @@ const patience = 60 * time.Second
 
 // workplace is a directory with agents and a state of its own.
 type workplace struct {
-	t        *testing.T
-	dir      string
-	env      []string
-	released string // the path of raddle without the race detector, or empty: the test binary
+	t       *testing.T
+	dir     string
+	env     []string
+	program string // the path of raddle: see programOf
 }
 
 // newWorkplace unpacks an archive.
 func newWorkplace(t *testing.T, archive string) *workplace {
 	t.Helper()
-	w := &workplace{t: t, dir: t.TempDir()}
+	w := &workplace{t: t, dir: t.TempDir(), program: programOf(t)}
 	for _, f := range txtar.Parse([]byte(archive)).Files {
 		w.write(f.Name, string(f.Data))
 	}
@@ -238,26 +269,18 @@ func (w *workplace) write(name, text string) {
 	}
 }
 
-// newReleasedWorkplace unpacks an archive for a test that starts raddle hundreds of times, which the race detector would make three times
-// slower.
+// newReleasedWorkplace unpacks an archive for a test that starts raddle hundreds of times: it starts the released program also in long runs.
 func newReleasedWorkplace(t *testing.T, archive string) *workplace {
 	t.Helper()
 	w := newWorkplace(t, archive)
-	w.released = clienttest.BuildRaddle(t)
+	w.program = clienttest.BuildRaddle(t)
 	return w
 }
 
-// command returns raddle as a child process: the test binary under that name, or the released one.
+// command returns raddle as a child process.
 func (w *workplace) command(args ...string) *exec.Cmd {
 	w.t.Helper()
-	exe := w.released
-	if exe == "" {
-		var err error
-		if exe, err = os.Executable(); err != nil {
-			w.t.Fatal(err)
-		}
-	}
-	return &exec.Cmd{Path: exe, Args: append([]string{"raddle"}, args...), Dir: w.dir, Env: w.env}
+	return &exec.Cmd{Path: w.program, Args: append([]string{"raddle"}, args...), Dir: w.dir, Env: w.env}
 }
 
 // A result is what a process left.

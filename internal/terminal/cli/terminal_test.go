@@ -235,11 +235,7 @@ func TestPNGOnATerminal(t *testing.T) {
 func TestOptionalTmux(t *testing.T) {
 	testneed.RequirePrograms(t, "tmux")
 	w := newWorkplace(t, asking)
-	exe, err := os.Executable()
-	if err == nil {
-		err = os.Symlink(exe, filepath.Join(w.dir, "raddle"))
-	}
-	if err != nil {
+	if err := os.Symlink(w.program, filepath.Join(w.dir, "raddle")); err != nil {
 		t.Fatal(err)
 	}
 	tmux := func(args ...string) string {
