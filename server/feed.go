@@ -235,6 +235,7 @@ func (f *feed) watchJournal(stop chan struct{}) {
 	defer ticker.Stop()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
+	var view *runs.View
 	for n := 0; ; n++ {
 		select {
 		case <-stop:
@@ -245,17 +246,32 @@ func (f *feed) watchJournal(stop chan struct{}) {
 			}
 		case <-f.look:
 		}
-		f.lookOnce(ctx)
+		f.lookOnce(ctx, &view)
 	}
 }
 
-// lookOnce passes on what is new, and ends the subscriptions of a run that does not continue by itself.
-func (f *feed) lookOnce(ctx context.Context) {
+// readView reads the run into a view, or what is new of it if the view was read before.
+func (f *feed) readView(ctx context.Context, view **runs.View) (d *runs.Detail, err error) {
+	if *view == nil {
+		*view, err = f.service.readUsage(ctx, f.run)
+	} else {
+		err = (*view).Update(ctx)
+	}
+	if err != nil {
+		*view = nil
+		return nil, err
+	}
+	return (*view).Detail, nil
+}
+
+// lookOnce passes on what is new, and ends the subscriptions of a run that does not continue by itself. The view is of that run, and nil before
+// the first look that needs it.
+func (f *feed) lookOnce(ctx context.Context, view **runs.View) {
 	active := f.service.isActive(f.run)
 	var d *runs.Detail
 	var err error
 	if !active {
-		d, err = f.service.findRun(ctx, f.run)
+		d, err = f.readView(ctx, view)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -178,7 +178,33 @@ func (s *Service) findDrive(run string) *drive {
 
 // findRun reads a run by its id, a unique prefix of it, last or last~N.
 func (s *Service) findRun(ctx context.Context, id string) (*runs.Detail, error) {
+	if thread := s.threadOf(id); thread != "" {
+		if d, err := s.process.Runs.ReadRunDetail(ctx, thread); err == nil && d.Run == id {
+			return d, nil
+		}
+	}
 	return s.process.Runs.ReadRunDetail(ctx, id)
+}
+
+// readUsage is findRun for what models have replied.
+func (s *Service) readUsage(ctx context.Context, id string) (*runs.View, error) {
+	if thread := s.threadOf(id); thread != "" {
+		if v, err := s.process.Runs.ReadUsage(ctx, thread); err == nil && v.Run == id {
+			return v, nil
+		}
+	}
+	return s.process.Runs.ReadUsage(ctx, id)
+}
+
+// threadOf returns the thread of a turn of a session that this service drives: as long as it does, that is the newest run there, and it need
+// not be looked for in all sessions. It is "" for every other run.
+func (s *Service) threadOf(run string) string {
+	if d := s.findDrive(run); d != nil {
+		if work := d.work.Load(); work != nil && work.Thread != run {
+			return work.Thread
+		}
+	}
+	return ""
 }
 
 // findRunFor is findRun for a caller who needs a scope: the error is a [*ScopeError] if the caller of ctx does not have it.

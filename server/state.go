@@ -66,19 +66,14 @@ func (st *RunState) Position() string { return strconv.FormatInt(st.At, 10) }
 
 // ReadState returns what a run is now, whichever process drives it. id may be a unique prefix, last or last~N.
 func (s *Service) ReadState(ctx context.Context, id string) (*RunState, error) {
+	if err := s.RequireScope(ctx, ScopeRead); err != nil {
+		return nil, err
+	}
 	v, err := s.readUsage(ctx, id)
 	if err != nil {
 		return nil, err
 	}
 	return s.newState(ctx, v)
-}
-
-// readUsage reads the run of a state, for a caller who may read it.
-func (s *Service) readUsage(ctx context.Context, id string) (*runs.View, error) {
-	if err := s.RequireScope(ctx, ScopeRead); err != nil {
-		return nil, err
-	}
-	return s.process.Runs.ReadUsage(ctx, id)
 }
 
 // newState returns what a run is now.
@@ -137,6 +132,9 @@ const pollInterval = 200 * time.Millisecond
 
 // WaitRun returns the state of a run when it has ended, has stopped, or waits for an answer.
 func (s *Service) WaitRun(ctx context.Context, id string) (*RunState, error) {
+	if err := s.RequireScope(ctx, ScopeRead); err != nil {
+		return nil, err
+	}
 	finished := s.countFinished()
 	v, err := s.readUsage(ctx, id)
 	if err != nil {

@@ -52,11 +52,22 @@ func (s *Service) Subscribe(ctx context.Context, run string, o SubscribeOptions)
 	if err != nil {
 		return nil, err
 	}
-	detail, err := s.findRun(ctx, run)
-	if err != nil {
-		return nil, err
+	if !s.isActive(run) { // of one that is active, the start is recorded under this id
+		detail, err := s.findRun(ctx, run)
+		if err != nil {
+			return nil, err
+		}
+		run = detail.Run
 	}
-	return &Subscription{service: s, run: detail.Run, ctx: ctx, options: o, after: after, journal: s.process.Runs.FollowRun(detail.Run), wake: make(chan struct{}, 1)}, nil
+	return &Subscription{
+		service: s,
+		run:     run,
+		ctx:     ctx,
+		options: o,
+		after:   after,
+		journal: s.process.Runs.FollowRun(run),
+		wake:    make(chan struct{}, 1),
+	}, nil
 }
 
 // Events returns the events. The sequence ends when the run has ended or has stopped, or waits for an answer if the options say so. An

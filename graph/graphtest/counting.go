@@ -17,7 +17,8 @@ type Counting struct {
 	reads map[string]Reads
 }
 
-// Reads says how a thread was read. Looks are readings that met no record, because there was nothing new; they are in none of the counts but that.
+// Reads says how a thread was read. Looks are readings that met no record, because there was nothing new; they are in
+// none of the counts but that.
 type Reads struct {
 	Passes  int // that began before the first record that the store has, or at its newest one
 	Parts   int // other readings: of a few records, or of what came after a record

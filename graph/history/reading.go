@@ -8,8 +8,9 @@ import (
 	"raddle.dev/graph/journal"
 )
 
-// A Reading is a thread that is read record by record, oldest first. One pass gives the line and the content of each record, and the
-// snapshot at any of them: records that are appended later are added when they are there. It is not safe for concurrent use.
+// A Reading is a thread that is read record by record, oldest first. One pass gives the line and the content of each
+// record, and the snapshot at any of them: records that are appended later are added when they are there. It is not
+// safe for concurrent use.
 type Reading struct {
 	thread string
 	loader *fold.Loader
@@ -23,8 +24,9 @@ func NewReading(thread string) *Reading {
 // Head returns the number of the newest record that was added; 0: there is none.
 func (r *Reading) Head() int64 { return r.loader.Head }
 
-// Add adds the next record of the thread, which was read with its data and is not verified yet, and returns its line and content.
-// The first one is the first of the thread. It fails with a *journal.DamagedError; nothing can be added after that.
+// Add adds the next record of the thread, which was read with its data and is not verified yet, and returns its line
+// and content. The first one is the first of the thread. It fails with a *journal.DamagedError; nothing can be added
+// after that.
 func (r *Reading) Add(rec journal.Record) (e Entry, c Content, err error) {
 	b := record.Parts{}
 	if err := r.loader.Add(&rec, &b); err != nil {
@@ -36,9 +38,9 @@ func (r *Reading) Add(rec journal.Record) (e Entry, c Content, err error) {
 	return newEntry(&rec, &b), c, nil
 }
 
-// Snapshot returns what the thread holds after the newest record that was added. It is that of [Inspect], and later records
-// do not change it. live is the store if that is the newest record of the thread: its lease says whether a drive works; nil: it is not.
-// There must be a record.
+// Snapshot returns what the thread holds after the newest record that was added. It is that of [Inspect], and later
+// records do not change it. live is the store if that is the newest record of the thread: its lease says whether a
+// drive works; nil: it is not. There must be a record.
 func (r *Reading) Snapshot(ctx context.Context, live journal.Store) (*Snapshot, error) {
 	v, err := newSnapshot(r.thread, &r.loader.Thread)
 	if err == nil && live != nil {

@@ -43,7 +43,8 @@ func readEarlier(t *testing.T) (st *journal.Memory, threads []string) {
 	return st, threads
 }
 
-// A reading says of each record what DecodeEntry, DecodeContent and Inspect say of it, and a snapshot stays as it was when it was taken.
+// A reading says of each record what DecodeEntry, DecodeContent and Inspect say of it, and a snapshot stays as it was
+// when it was taken.
 func TestReadingAgrees(t *testing.T) {
 	st, threads := readEarlier(t)
 	for _, thread := range threads {

@@ -89,7 +89,8 @@ type course struct {
 	teams teamLogs
 }
 
-// parts are what a view says of the records of a run, part by part. They are fed the records, oldest first, and can be read after each.
+// parts are what a view says of the records of a run, part by part. They are fed the records, oldest first, and can be
+// read after each.
 type parts struct {
 	*course
 	path     visits
@@ -101,7 +102,13 @@ type parts struct {
 
 func newParts() *parts {
 	c := &course{next: map[string][]string{}, front: frontier{}}
-	return &parts{course: c, story: newStoryBuilder(c), calls: newCallLog(), tree: newTreeBuilder(c), searches: []flow.Search{}}
+	return &parts{
+		course:   c,
+		story:    newStoryBuilder(c),
+		calls:    newCallLog(),
+		tree:     newTreeBuilder(c),
+		searches: []flow.Search{},
+	}
 }
 
 // addFact adds a record.

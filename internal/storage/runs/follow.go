@@ -19,8 +19,8 @@ import (
 type Follower struct {
 	archive *Archive
 	id      string
-	store   *Store
-	place   runRef                  // of the run in the store, when it was located last
+	store   *Store                  // nil until the run was located
+	place   runRef                  // of the run in the store; last is set when a later turn of its session has started
 	last    int64                   // number of the newest record that was read
 	next    map[string][]string     // nodes that run next, by the path of their frame
 	waiting []graph.Event           // starts of nodes, which happen only if the drive does not end first
@@ -49,14 +49,14 @@ const followBytes = 256 << 10
 // others, which the next call returns. live reports whether the run may record more soon: then the nodes that run next
 // count as started.
 func (f *Follower) ReadEvents(ctx context.Context, live bool) (events []graph.Event, more bool, err error) {
-	st, at, err := f.locateRun(ctx)
-	if err != nil {
+	if err := f.locateRun(ctx); err != nil {
 		return nil, false, err
 	}
+	at := &f.place
 	size := 0
 	count := 0
 	span := journal.Range{After: max(f.last, at.first-1), UpTo: at.last, Limit: followBatch}
-	for r, err := range journal.Records(ctx, st, at.thread, span) {
+	for r, err := range journal.Records(ctx, f.store, at.thread, span) {
 		if err != nil {
 			return nil, false, err
 		}
@@ -64,7 +64,12 @@ func (f *Follower) ReadEvents(ctx context.Context, live bool) (events []graph.Ev
 		if err != nil {
 			return nil, false, &journal.DamagedError{Thread: at.thread, Seq: r.Seq, Kind: r.Kind, Err: err}
 		}
-		read, err := f.readEntry(ctx, st, at.thread, &e, r)
+		starts := e.Kind == journal.KindStart || e.Kind == journal.KindFork
+		if starts && at.first > 0 && e.Seq > at.first { // the next turn of the session
+			at.last = e.Seq - 1
+			break
+		}
+		read, err := f.readEntry(ctx, &e, r)
 		if err != nil {
 			return nil, false, err
 		}
@@ -82,16 +87,17 @@ func (f *Follower) ReadEvents(ctx context.Context, live bool) (events []graph.Ev
 	return events, more, nil
 }
 
-// locateRun returns where the run is. The turns of a session are looked for each time: a later one may have started.
-func (f *Follower) locateRun(ctx context.Context) (*Store, runRef, error) {
-	if f.place.thread == "" || f.place.thread != f.id {
-		st, at, err := f.archive.locateRun(ctx, f.id)
-		if err != nil {
-			return nil, at, err
-		}
-		f.store, f.place = st, at
+// locateRun finds the run, once.
+func (f *Follower) locateRun(ctx context.Context) error {
+	if f.store != nil {
+		return nil
 	}
-	return f.store, f.place, nil
+	st, at, err := f.archive.locateRun(ctx, f.id)
+	if err == nil {
+		f.store = st
+		f.place = at
+	}
+	return err
 }
 
 // takeStarts returns the starts of nodes that have not been returned yet.
@@ -102,7 +108,7 @@ func (f *Follower) takeStarts() []graph.Event {
 }
 
 // readEntry returns the events of one record.
-func (f *Follower) readEntry(ctx context.Context, st *Store, thread string, e *history.Entry, r journal.Record) (events []graph.Event, err error) {
+func (f *Follower) readEntry(ctx context.Context, e *history.Entry, r journal.Record) (events []graph.Event, err error) {
 	path := publicPath(e.Path)
 	event := func(body graph.Body) graph.Event {
 		return graph.Event{Time: e.Time, Path: path, Step: e.Step, Record: e.Seq, Body: body}
@@ -137,7 +143,7 @@ func (f *Follower) readEntry(ctx context.Context, st *Store, thread string, e *h
 		}
 	case journal.KindEnd:
 		f.waiting = nil
-		res, err := readEnd(ctx, st, thread, e, r)
+		res, err := readEnd(ctx, f.store, f.place.thread, e, r)
 		if err != nil {
 			return nil, err
 		}

@@ -56,7 +56,13 @@ type storyBuilder struct {
 }
 
 func newStoryBuilder(c *course) *storyBuilder {
-	return &storyBuilder{course: c, open: map[string]int{}, calls: map[string]llm.ToolCall{}, talks: map[string]bool{}, ended: map[string]bool{}}
+	return &storyBuilder{
+		course: c,
+		open:   map[string]int{},
+		calls:  map[string]llm.ToolCall{},
+		talks:  map[string]bool{},
+		ended:  map[string]bool{},
+	}
 }
 
 // addFact adds a record.
@@ -227,12 +233,13 @@ func (b *storyBuilder) listMoments() []Moment {
 			b.talks[above[:strings.LastIndexByte(above, '/')+1]] = true
 		}
 	}
+	ofFrames := []journal.Kind{journal.KindStart, journal.KindClaim, journal.KindCall, journal.KindStep, journal.KindTask}
 	var list []Moment
 	for _, m := range b.moments {
 		if m.Seq == 0 {
 			continue
 		}
-		m.Inner = b.talks[m.Path] && slices.Contains([]journal.Kind{journal.KindStart, journal.KindClaim, journal.KindCall, journal.KindStep, journal.KindTask}, m.Kind)
+		m.Inner = b.talks[m.Path] && slices.Contains(ofFrames, m.Kind)
 		list = append(list, m)
 	}
 	return list

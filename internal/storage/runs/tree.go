@@ -129,7 +129,13 @@ type teamLog struct {
 
 func newTreeBuilder(c *course) *treeBuilder {
 	root := &Branch{}
-	return &treeBuilder{course: c, root: root, paths: map[string]*Branch{"": root}, in: map[*Branch]string{}, steps: map[string]time.Time{}}
+	return &treeBuilder{
+		course: c,
+		root:   root,
+		paths:  map[string]*Branch{"": root},
+		in:     map[*Branch]string{},
+		steps:  map[string]time.Time{},
+	}
 }
 
 // PlainPath returns the path of nodes and agents that a path of a journal means, each

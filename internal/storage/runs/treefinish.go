@@ -13,7 +13,9 @@ import (
 // buildTree returns the tree of a run, and the branches in it that are runs of their own. Records may be added after that.
 func (tb *treeBuilder) buildTree(d *Detail) (root *Branch, remote []*Branch) {
 	whole := tb.clone()
-	whole.root.Agent, whole.root.Started, whole.root.Updated = d.Agent, d.Started, d.Updated
+	whole.root.Agent = d.Agent
+	whole.root.Started = d.Started
+	whole.root.Updated = d.Updated
 	for _, q := range tb.remote {
 		b := whole.openBranch(q.path, q.asked)
 		b.Run = q.run

@@ -11,9 +11,10 @@ import (
 	"raddle.dev/graph/journal"
 )
 
-// A View is what the journal of a run says, from one pass over it: the state of the run, or that at an earlier point, what happened in it until
-// then, the calls of its models and tools, the parts that worked, and its checkpoints. What its methods return is made of what was read; those
-// with a context read what is missing: what came after an earlier point, or other runs. A view is not safe for concurrent use.
+// A View is what the journal of a run says, from one pass over it: the state of the run, or that at an earlier point,
+// what happened in it until then, the calls of its models and tools, the parts that worked, and its checkpoints. What
+// its methods return is made of what was read; those with a context read what is missing: what came after an earlier
+// point, or other runs. A view is not safe for concurrent use.
 type View struct {
 	*Detail
 
@@ -21,7 +22,7 @@ type View struct {
 	store   *Store
 	place   runRef           // of the run; of a turn of a session, first is the start that was read
 	turns   bool             // each start begins another run: that of the next turn
-	named   bool             // what was read is all of the run, or began with its start; of a copied turn, the original is elsewhere
+	named   bool             // it began with the start of the run; of a copied turn, that is elsewhere
 	reading *history.Reading // of the thread
 	limit   int64            // the last record that counts; 0: the newest
 	parts   *parts           // nil: only what models have replied is wanted
@@ -29,7 +30,8 @@ type View struct {
 	points  []Checkpoint     // of the thread, oldest first
 }
 
-// ReadView reads all that the journal of a run says, now or at RUN@AT: see [Archive.ReadRunDetail]. It passes over the journal once.
+// ReadView reads all that the journal of a run says, now or at RUN@AT: see [Archive.ReadRunDetail]. It passes over the
+// journal once.
 func (a *Archive) ReadView(ctx context.Context, point string) (*View, error) {
 	return a.readView(ctx, point, newParts())
 }
@@ -72,7 +74,15 @@ func (a *Archive) readView(ctx context.Context, point string, p *parts) (*View, 
 // newView returns a view of a run that has read nothing.
 func newView(a *Archive, st *Store, at runRef, p *parts) *View {
 	_, _, kept := SessionOf(at.thread)
-	return &View{archive: a, store: st, place: at, turns: kept, named: !kept, reading: history.NewReading(at.thread), parts: p}
+	return &View{
+		archive: a,
+		store:   st,
+		place:   at,
+		turns:   kept,
+		named:   !kept,
+		reading: history.NewReading(at.thread),
+		parts:   p,
+	}
 }
 
 // readFirst reads the thread, as far as it counts.
@@ -83,13 +93,14 @@ func (v *View) readFirst(ctx context.Context) error {
 	return v.describe(ctx)
 }
 
-// Update reads what the run has recorded since the view was read, and only that, as long as no other turn of its session has started. A view of an
-// earlier point does not change.
+// Update reads what the run has recorded since the view was read, and only that, as long as no other turn of its
+// session has started. A view of an earlier point does not change. After an error the view is of no use.
 func (v *View) Update(ctx context.Context) error {
 	if v.limit > 0 {
 		return nil
 	}
-	run, named := v.Run, v.named
+	run := v.Run
+	named := v.named
 	if err := v.read(ctx, 0); err != nil {
 		return err
 	}
@@ -114,7 +125,8 @@ func (v *View) emptyParts() *parts {
 	return newParts()
 }
 
-// read adds the records of the thread that were not read yet, up to one of them (0: all). It fails with [journal.ErrNoPoint] if that is not there.
+// read adds the records of the thread that were not read yet, up to one of them (0: all). It fails with
+// [journal.ErrNoPoint] if that is not there.
 func (v *View) read(ctx context.Context, upTo int64) error {
 	for r, err := range v.store.Read(ctx, v.place.thread, journal.Range{After: v.reading.Head(), UpTo: upTo}) {
 		if err != nil {
@@ -210,8 +222,8 @@ func (v *View) describe(ctx context.Context) (err error) {
 	return err
 }
 
-// findOriginal reads the run again if it is a turn of a session that is not the one that was read: a copied turn, of which the original may be
-// in another thread, or a turn in whose place an earlier point of the session was named.
+// findOriginal reads the run again if it is a turn of a session that is not the one that was read: a copied turn, of
+// which the original may be in another thread, or a turn in whose place an earlier point of the session was named.
 func (v *View) findOriginal(ctx context.Context) error {
 	if v.named && (!v.turns || v.place.run == v.Run) {
 		return nil
@@ -251,8 +263,8 @@ func (v *View) readRest(ctx context.Context) error {
 // Path returns the nodes of the run's own graph that it has entered. Those of a parallel step are in a list.
 func (v *View) Path() []any { return v.parts.path.list(v.Snapshot.Status) }
 
-// Moments returns what happened in the run, oldest first. It leaves out records that say nothing to people, such as the start of an
-// effect whose result is recorded.
+// Moments returns what happened in the run, oldest first. It leaves out records that say nothing to people, such as the
+// start of an effect whose result is recorded.
 func (v *View) Moments() []Moment { return v.parts.story.listMoments() }
 
 // ToolCalls returns the calls of tools that the models of the run have requested, in the order of the requests.
@@ -261,7 +273,8 @@ func (v *View) ToolCalls() []ToolCall { return v.parts.calls.listCalls(v.Snapsho
 // Searches returns the searches in knowledge bases that the run has made, with their results, in order.
 func (v *View) Searches() []flow.Search { return slices.Clip(v.parts.searches) }
 
-// Models returns the model calls of the run, those of earlier drives too. Of a view of an earlier point, it returns all that the run has made.
+// Models returns the model calls of the run, those of earlier drives too. Of a view of an earlier point, it returns all
+// that the run has made.
 func (v *View) Models(ctx context.Context) (Calls, error) {
 	err := v.readRest(ctx)
 	c := v.models
@@ -277,7 +290,8 @@ func (v *View) Points(ctx context.Context) ([]Checkpoint, error) {
 	return list, err
 }
 
-// ReadStory returns the [View.Moments] of a run up to a record (0: the newest), without its state: of a session, those of all its runs.
+// ReadStory returns the [View.Moments] of a run up to a record (0: the newest), without its state: of a session, those
+// of all its runs.
 func (a *Archive) ReadStory(ctx context.Context, id string, at int64) ([]Moment, error) {
 	st, found, err := a.locateRun(ctx, id)
 	if err != nil {
@@ -288,7 +302,8 @@ func (a *Archive) ReadStory(ctx context.Context, id string, at int64) ([]Moment,
 	}
 	p := newParts()
 	last := int64(0)
-	for r, err := range journal.Records(ctx, st, found.thread, journal.Range{After: max(0, found.first-1), UpTo: found.last}) {
+	span := journal.Range{After: max(0, found.first-1), UpTo: found.last}
+	for r, err := range journal.Records(ctx, st, found.thread, span) {
 		if err == nil && last > 0 && r.Seq != last+1 {
 			err = &journal.DamagedError{Thread: found.thread, Seq: last + 1, Err: errMissing}
 		}

@@ -77,7 +77,8 @@ func compileCounter(t *testing.T) *graph.Graph {
 	return g
 }
 
-// recordRuns returns journals: those of earlier versions, of a conversation with calls, of a team, and of a run that asks, by thread.
+// recordRuns returns journals: those of earlier versions, of a conversation with calls, of a team, and of a run that
+// asks, by thread.
 func recordRuns(t *testing.T) map[string][]journal.Record {
 	t.Helper()
 	all := map[string][]journal.Record{}
@@ -135,7 +136,8 @@ func describeView(t *testing.T, v *View) any {
 	return []any{v.Info, v.Snapshot, v.Path(), v.Moments(), v.ToolCalls(), v.Searches(), models, points, tree}
 }
 
-// A view that follows its run says after each record what one says that has read the run at once; and one of an earlier point says that too.
+// A view that follows its run says after each record what one says that has read the run at once; and one of an earlier
+// point says that too.
 func TestViewFollows(t *testing.T) {
 	same := []cmp.Option{cmpopts.IgnoreUnexported(Branch{}), cmpopts.IgnoreFields(Info{}, "PID", "Host"), cmpopts.EquateEmpty()}
 	for thread, recs := range recordRuns(t) {
@@ -312,7 +314,8 @@ func TestViewOfACopiedTurn(t *testing.T) {
 	}
 }
 
-// The newest turn of a session, at a point before it: what it has done by then is nothing, and what its models have replied is all of it.
+// The newest turn of a session, at a point before it: what it has done by then is nothing, and what its models have
+// replied is all of it.
 func TestViewOfATurnBeforeItsStart(t *testing.T) {
 	a := NewArchive(config.Dirs{State: t.TempDir()}, "")
 	st := journal.NewMemory()
@@ -332,5 +335,37 @@ func TestViewOfATurnBeforeItsStart(t *testing.T) {
 	calls, err := v.Models(t.Context())
 	if err != nil || calls.Count != 2 || len(v.Moments()) != 0 {
 		t.Errorf("%d calls of models, %d moments, %v", calls.Count, len(v.Moments()), err)
+	}
+}
+
+// What follows a turn of a session looks for it once, and does not show the turn after it.
+func TestFollowerStaysInItsTurn(t *testing.T) {
+	st := &graphtest.Counting{Memory: journal.NewMemory()}
+	a := NewArchive(config.Dirs{State: t.TempDir()}, "")
+	if err := a.AttachStore(st); err != nil {
+		t.Fatal(err)
+	}
+	work := func(session, id string) {
+		r := &graph.Runner{Graph: compileCounter(t), Store: st}
+		if _, err := r.Invoke(t.Context(), graph.Input{Run: id, Thread: NameSession("counter", session), Label: "counter", Set: agent.Turn("How many?")}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	work("other", "o1")
+	work("main", "s1")
+	f := a.FollowRun("s1")
+	first, more, err := f.ReadEvents(t.Context(), true)
+	if err != nil || more || len(first) == 0 {
+		t.Fatalf("%d events, more %t, %v", len(first), more, err)
+	}
+	work("main", "s2")
+	_ = st.Take(NameSession("counter", "other"))
+	for range 2 {
+		if next, more, err := f.ReadEvents(t.Context(), false); err != nil || more || len(next) > 0 {
+			t.Errorf("the next turn adds %d events, more %t, %v", len(next), more, err)
+		}
+	}
+	if got := st.Take(NameSession("counter", "other")); got != (graphtest.Reads{}) {
+		t.Errorf("another session was read: %s", got)
 	}
 }

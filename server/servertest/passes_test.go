@@ -1,0 +1,91 @@
+package servertest_test
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"raddle.dev/graph/graphtest"
+	"raddle.dev/graph/journal"
+	"raddle.dev/internal/process/app"
+	"raddle.dev/server"
+	"raddle.dev/server/api"
+	"raddle.dev/server/servertest"
+)
+
+// Each request that shows a run passes over its journal as often as this says, and no more: most of them once.
+func TestPassesOfRequests(t *testing.T) {
+	home := servertest.NewHome(t, map[string]string{"confirm/graph.yaml": confirmGraph})
+	st := &graphtest.Counting{Memory: journal.NewMemory()}
+	p, err := app.Open(app.Options{Work: home.Work, Environ: []string{"HOME=" + home.Dir, "RADDLE_BOX=false"}})
+	if err == nil {
+		err = p.Runs.AttachStore(st)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	service, err := server.New(p, server.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+		defer cancel()
+		if err := service.Close(ctx); err != nil {
+			t.Error(err)
+		}
+	}()
+	url := servertest.Listen(t, api.NewHandler(service), func() *server.Caller { return nil })
+	send := func(method, path, body string) string {
+		t.Helper()
+		req, err := http.NewRequestWithContext(t.Context(), method, url+"/api/v1"+path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Content-Type", "application/json")
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = res.Body.Close() }()
+		text, err := io.ReadAll(res.Body)
+		if err != nil || res.StatusCode > 299 {
+			t.Fatalf("%s %s: %s: %s, %v", method, path, res.Status, text, err)
+		}
+		return string(text)
+	}
+	var started struct{ Run string }
+	if err := json.Unmarshal([]byte(send("POST", "/runs?wait=30s", `{"agent": "confirm"}`)), &started); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := service.WaitRun(t.Context(), started.Run); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		path   string
+		passes int
+	}{
+		{"", 1},
+		{"/usage", 1},
+		{"/timeline", 1},
+		{"/history", 1},
+		{"/state", 1},
+		{"/picture.svg", 1},
+		{"/picture.svg?at=2", 1},
+		{"/records/1", 2}, // the state is that of now, and the story ends at the record
+	} {
+		_ = st.Take(started.Run)
+		send("GET", "/runs/"+started.Run+c.path, "")
+		if got := st.Take(started.Run); got.Passes != c.passes {
+			t.Errorf("GET /runs/ID%s: %s, want %d passes", c.path, got, c.passes)
+		}
+	}
+	send("GET", "/runs", "")
+	if got := st.Take(started.Run); got.Passes+got.Parts > 0 {
+		t.Errorf("the list of runs reads journals: %s", got)
+	}
+}
