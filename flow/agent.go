@@ -219,6 +219,27 @@ func (a *Agent) modelID(own string) string {
 	return cmp.Or(a.host.Override, own, ownModel(a), a.parent, a.host.Model)
 }
 
+// DefaultModel returns the id of the model that the agent's nodes call if they name none; "" if no model is set.
+func (a *Agent) DefaultModel() string { return a.modelID("") }
+
+// ChildAt returns what runs below a node of a graph: an agent, or a conversation with a model if talks is true. It is nil and false for every other node, and
+// for an agent that is not a graph.
+func (a *Agent) ChildAt(node string) (child *Agent, talks bool) {
+	if a.File == nil || a.File.Node(node) == nil {
+		return nil, false
+	}
+	needs := needsOf(a.File.Node(node))
+	return a.children[needs.agent], needs.request != nil
+}
+
+// Spawnable returns the agent of a name that the agent may start, or nil.
+func (a *Agent) Spawnable(name string) *Agent {
+	if a.spawnSet == nil {
+		return nil
+	}
+	return a.spawnSet.agents[name]
+}
+
 func ownModel(a *Agent) string {
 	if a.Config != nil {
 		return a.Config.Sampling.Model

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"io"
 	"iter"
 	"log/slog"
 	"path/filepath"
@@ -139,13 +140,13 @@ func (r *caseRun) run() (graph.Result, error) {
 	defer stop()
 	r.stop = stop
 	runner := &graph.Runner{Graph: g, Store: journal.NewMemory()}
-	narrator, journal := NewNarrator(&r.stderr, a, false), LogRun(slog.New(r.log), a)
+	narrate, journal := NarrateCase(&r.stderr, a), LogRun(slog.New(r.log), a)
 	drive := func(events iter.Seq2[graph.Event, error]) (res graph.Result, err error) {
 		for e, failure := range events {
 			if failure != nil {
 				return res, a.Explain(failure)
 			}
-			narrator.Event(e)
+			narrate(e)
 			journal.Event(e)
 			r.note(e)
 			if b, ok := e.Body.(graph.RunEnded); ok {
@@ -166,6 +167,9 @@ func (r *caseRun) run() (graph.Result, error) {
 	}
 	return res, err
 }
+
+// NarrateCase writes the lines of a run for people. The tests outside of this package set it, because what narrates imports this package.
+var NarrateCase func(w io.Writer, a *Agent) func(graph.Event)
 
 // note keeps what the run visited, and raises the abort signal where the case
 // says.

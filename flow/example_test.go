@@ -11,7 +11,6 @@ import (
 	"raddle.dev/flow"
 	"raddle.dev/flow/check"
 	"raddle.dev/graph"
-	"raddle.dev/graph/graphtest"
 	"raddle.dev/internal/base/strictyaml"
 	"raddle.dev/llm"
 	"raddle.dev/llm/script"
@@ -158,31 +157,6 @@ func must[T any](v T, err error) T {
 		panic(err)
 	}
 	return v
-}
-
-// A Narrator shows people what a run does while it works.
-func ExampleNewNarrator() {
-	hello := must(flow.Load("../examples/hello", flow.Host{Models: replays{}}))
-	runner := &graph.Runner{Graph: must(hello.CompileGraph()), Clock: &graphtest.Clock{}}
-	var text strings.Builder
-	narrator := flow.NewNarrator(&text, hello, false)
-	in := hello.Input("Ada")
-	in.Topics = flow.NarrateTopics
-	for ev, err := range runner.Run(context.Background(), in) {
-		if err != nil {
-			fmt.Println(err)
-			return
-		}
-		narrator.Event(ev)
-	}
-	fmt.Print(text.String())
-	// Output:
-	// ▸ graph: hello (start: greet)
-	// ▸ greet (llm)
-	// ▸   llm call: model=<active> tools=<none>
-	// ▸ greet -> done
-	// ▸ done (end)
-	// ▸ graph done in 0.00s
 }
 
 // A Redactor removes the values that it was given, and those of variables whose names say that they are secrets.

@@ -61,9 +61,8 @@ func (b *mapNode) needs(*spec.Node) nodeNeeds { return nodeNeeds{} }
 // A map is one node of one step: it calls a graph of two nodes, one that sends
 // a task for every item, and the branch itself.
 
-// fanNode is the node that sends the items. Its name cannot be a node id in a
-// file.
-const fanNode = "(items)"
+// MapStart is the node that sends the items, in the graph of a map node. Its name cannot be a node id in a file.
+const MapStart = "(items)"
 
 // branchResults collects the results of the branches, in the order of the
 // items.
@@ -72,12 +71,12 @@ var branchResults = graph.Append[any]("(results)").WithCodec(listCodec)
 // compile compiles the graph of a map node.
 func (b *mapNode) compile(c *nodeCompiler, node *graph.Node) (err error) {
 	r, f := c.runtime, c.agent.File
-	def := graph.Def{Name: c.node.ID, Keys: []graph.AnyKey{branchResults, mediaKey}, Open: r.keySet.openKey, Start: []string{fanNode}}
+	def := graph.Def{Name: c.node.ID, Keys: []graph.AnyKey{branchResults, mediaKey}, Open: r.keySet.openKey, Start: []string{MapStart}}
 	def.Concurrency = max(1, f.Settings.MaxConcurrency)
 	if limit := b.MaxConcurrency; limit != nil {
 		def.Concurrency = max(1, *limit)
 	}
-	fan := graph.Node{Name: fanNode, Kind: c.node.Kind(), Run: b.fanOutFunc(r), Routes: []string{graph.End}}
+	fan := graph.Node{Name: MapStart, Kind: c.node.Kind(), Run: b.fanOutFunc(r), Routes: []string{graph.End}}
 	if n := f.Node(b.To); canBeBranch(n) {
 		branch, err := c.buildNode(r, n)
 		if err != nil {

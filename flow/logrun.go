@@ -31,6 +31,24 @@ type nodeTime struct {
 	total, max time.Duration
 }
 
+// stopwatch adds up the time of drives. Between drives a run waits.
+type stopwatch struct {
+	startedAt time.Time
+	took      time.Duration
+}
+
+func (s *stopwatch) observeEvent(e graph.Event) {
+	if e.Path != "" {
+		return
+	}
+	switch e.Body.(type) {
+	case graph.RunStarted:
+		s.startedAt = e.Time
+	case graph.RunEnded:
+		s.took += e.Time.Sub(s.startedAt)
+	}
+}
+
 // LogTopics are the events that a RunLog needs.
 const LogTopics = graph.TopicRun | graph.TopicTask
 
@@ -93,7 +111,7 @@ func (l *RunLog) logEnd(e graph.Event, r graph.Result) {
 			break
 		}
 		if n := l.agent.File.Node(id); n != nil && n.Type.Routing == spec.RouteEnd {
-			l.logText(slog.LevelInfo, fmt.Sprintf("end '%s' (elapsed %s)", id, formatElapsed(l.watch.took)))
+			l.logText(slog.LevelInfo, fmt.Sprintf("end '%s' (elapsed %.2fs)", id, l.watch.took.Seconds()))
 		}
 	}
 	l.logText(slog.LevelInfo, "performance summary (slowest first):")

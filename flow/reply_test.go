@@ -6,11 +6,9 @@ import (
 	"iter"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
-	"raddle.dev/flow/spec"
 	"raddle.dev/graph"
 	"raddle.dev/graph/history"
 	"raddle.dev/graph/journal"
@@ -139,25 +137,6 @@ func TestParseValue(t *testing.T) {
 		if got != want {
 			t.Errorf("%q is read as %s (%v), want %s", text, got, err, want)
 		}
-	}
-}
-
-// The time that a narrator reports is that of the drives: between them a run waits for a person.
-func TestNarratorCountsDrives(t *testing.T) {
-	var out strings.Builder
-	at := time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
-	n := NewNarrator(&out, &Agent{File: &spec.File{Name: "g", Start: "a"}}, false)
-	for _, e := range []graph.Event{
-		{Time: at, Body: graph.RunStarted{}},
-		{Time: at.Add(time.Second), Path: "child/", Body: graph.RunStarted{}},
-		{Time: at.Add(2 * time.Second), Body: graph.RunEnded{Result: graph.Result{Status: graph.Waiting}}},
-		{Time: at.Add(time.Hour), Body: graph.RunStarted{Resumed: true}},
-		{Time: at.Add(time.Hour + time.Second), Body: graph.RunEnded{Result: graph.Result{Status: graph.Done}}},
-	} {
-		n.Event(e)
-	}
-	if want := "▸ graph: g (start: a)\n▸ graph done in 3.00s\n"; out.String() != want {
-		t.Errorf("%q, want %q", out.String(), want)
 	}
 }
 

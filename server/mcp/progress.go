@@ -6,7 +6,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"raddle.dev/flow"
+	"raddle.dev/flow/narrate"
 	"raddle.dev/internal/base/wording"
 	"raddle.dev/internal/report/updates"
 	"raddle.dev/server"
@@ -18,7 +18,7 @@ type progress struct {
 	token    any
 	sent     float64 // increases with each notification
 	ctx      context.Context
-	narrator *flow.Narrator
+	narrator *narrate.Narrator
 	replies  bool // the texts of replies are shown
 	tracker  updates.Tracker
 	pending  map[string]string // beginnings of lines, by the ids of their replies
@@ -35,7 +35,7 @@ func (b *bridge) newProgress(ctx context.Context, req *sdk.CallToolRequest, name
 	if err != nil {
 		return p, func() {} // the agent has gone: there are no lines
 	}
-	p.narrator = flow.NewNarrator(p, a, false)
+	p.narrator = narrate.New(p, a, false)
 	p.replies = !info.IsGraph()
 	return p, func() { _ = a.Close() }
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"raddle.dev/agent"
+	"raddle.dev/flow"
 	"raddle.dev/graph"
 	"raddle.dev/internal/base/term"
 	"raddle.dev/internal/base/wording"
@@ -82,7 +83,7 @@ func (b *statusBoard) handleEvent(ev graph.Event) {
 	switch body := ev.Body.(type) {
 	case graph.TaskStarted:
 		if above := b.mapAbove(ev); above != nil {
-			if ev.Node == itemsNode {
+			if ev.Node == flow.MapStart {
 				return
 			}
 			above.items.running++
@@ -155,11 +156,8 @@ func (b *statusBoard) removeRows(path string) {
 	b.rows = slices.DeleteFunc(b.rows, func(r *boardRow) bool { return strings.HasPrefix(r.path, path) })
 }
 
-// mapKind is the kind of a node that runs another one for each item of a list; itemsNode is the node in it that starts them.
-const (
-	mapKind   = "map"
-	itemsNode = "(items)"
-)
+// mapKind is the kind of a node that runs another one for each item of a list.
+const mapKind = "map"
 
 // mapAbove returns the row of the map whose item an event's task is, or nil.
 func (b *statusBoard) mapAbove(ev graph.Event) *boardRow {
@@ -179,7 +177,7 @@ func (b *statusBoard) countItem(ev graph.Event, body graph.TaskDone) {
 		return
 	}
 	n := above.items
-	if ev.Node == itemsNode {
+	if ev.Node == flow.MapStart {
 		n.total = len(body.Update.Send)
 		return
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"raddle.dev/agent"
+	"raddle.dev/flow"
 	"raddle.dev/graph"
 	"raddle.dev/internal/base/term"
 	"raddle.dev/llm"
@@ -287,8 +288,8 @@ func TestARowShowsHowFarACallIs(t *testing.T) {
 func TestBoardOfAMap(t *testing.T) {
 	p := newPlay("g", false)
 	p.starts("", "each", "map")
-	p.event("each/", itemsNode, 0, graph.TaskStarted{Kind: "map"})
-	p.event("each/", itemsNode, 0, graph.TaskDone{Update: graph.Update{Send: make([]graph.Send, 12)}})
+	p.event("each/", flow.MapStart, 0, graph.TaskStarted{Kind: "map"})
+	p.event("each/", flow.MapStart, 0, graph.TaskDone{Update: graph.Update{Send: make([]graph.Send, 12)}})
 	for i := range 11 {
 		p.event("each/", "one", i+1, graph.TaskStarted{Kind: "llm"})
 		if i < 7 {

@@ -23,7 +23,7 @@ import (
 )
 
 // A Reporter writes what happens in a run on a terminal, as finished lines: one for each node that ends, and a block for each call of a
-// tool. Off a terminal [flow.Narrator] writes lines instead. It needs the events of [ReportTopics], of one drive or of several drives
+// tool. Off a terminal a narrator of flow/narrate writes lines instead. It needs the events of [ReportTopics], of one drive or of several drives
 // of one run. It is not safe for concurrent use.
 type Reporter struct {
 	Detail  bool // show results, reasoning and prompts in full; must not change after the first event
@@ -42,7 +42,7 @@ type Reporter struct {
 	reasoning map[string]*reasoning // by path and task
 	members   map[string]*reportedMember
 
-	watch stopwatch
+	watch updates.Stopwatch
 	last  lastWritten
 }
 
@@ -84,32 +84,6 @@ type reasoning struct {
 	text  strings.Builder
 	since time.Time
 }
-
-// stopwatch adds up the time of drives, and the time between them, in which the run waited.
-type stopwatch struct {
-	started, ended time.Time
-	took, waited   time.Duration
-	waits          bool // the last drive ended at a question
-}
-
-func (s *stopwatch) handleEvent(ev graph.Event) {
-	if ev.Path != "" {
-		return
-	}
-	switch b := ev.Body.(type) {
-	case graph.RunStarted:
-		if s.waits {
-			s.waited += ev.Time.Sub(s.ended)
-		}
-		s.started, s.waits = ev.Time, false
-	case graph.RunEnded:
-		s.took += ev.Time.Sub(s.started)
-		s.ended, s.waits = ev.Time, b.Result.Status == graph.Waiting
-	}
-}
-
-// elapsedAt returns the time of all drives at a moment of the current one.
-func (s *stopwatch) elapsedAt(now time.Time) time.Duration { return s.took + now.Sub(s.started) }
 
 // NewReporter returns what writes the lines about runs of an agent.
 func NewReporter(screen *term.Screen, look Look, a *flow.Agent) *Reporter {
@@ -165,7 +139,7 @@ type Ending struct {
 
 // PrintEnd writes the last line about a run.
 func (r *Reporter) PrintEnd(e Ending) {
-	took, waited := r.watch.took, r.watch.waited
+	took, waited := r.watch.Took, r.watch.Waited
 	mark, verb := r.look.Done(), "done in"
 	if e.Status != graph.Done {
 		mark, verb = r.look.colors.Paint(term.Red, r.look.failed), "failed after"
@@ -197,11 +171,11 @@ func (r *Reporter) PrintEnd(e Ending) {
 }
 
 // Times returns how long the drives took, and how long the run waited for a person between them.
-func (r *Reporter) Times() (took, waited time.Duration) { return r.watch.took, r.watch.waited }
+func (r *Reporter) Times() (took, waited time.Duration) { return r.watch.Took, r.watch.Waited }
 
 // HandleEvent writes the lines of an event.
 func (r *Reporter) HandleEvent(ev graph.Event) {
-	r.watch.handleEvent(ev)
+	r.watch.HandleEvent(ev)
 	r.names.long = r.Detail
 	r.names.handleEvent(ev)
 	said := r.said.HandleEvent(ev)
@@ -262,7 +236,7 @@ func (r *Reporter) startTask(ev graph.Event, b graph.TaskStarted) {
 	case slices.Contains(talkKinds, b.Kind) || ev.Path != "" && ev.Node == agent.NodeThink && b.Kind == "llm":
 		r.talks[ev.Path] = true
 		return
-	case r.talks[ev.Path] || ev.Node == itemsNode:
+	case r.talks[ev.Path] || ev.Node == flow.MapStart:
 		return
 	case b.Kind == mapKind && r.maps[ev.Path] == nil:
 		r.maps[path] = &reportedMap{}
@@ -281,7 +255,7 @@ func taskKey(ev graph.Event) string {
 func (r *Reporter) finishTask(ev graph.Event, b graph.TaskDone) {
 	if m := r.maps[ev.Path]; m != nil {
 		switch {
-		case ev.Node == itemsNode:
+		case ev.Node == flow.MapStart:
 			m.total = len(b.Update.Send)
 			return
 		case b.Err != nil:
@@ -714,7 +688,7 @@ func (r *Reporter) handleTeam(ev graph.Event, v any) {
 		if r.members[v.ID] != nil {
 			return
 		}
-		r.members[v.ID] = &reportedMember{since: r.watch.elapsedAt(ev.Time)}
+		r.members[v.ID] = &reportedMember{since: r.watch.ElapsedAt(ev.Time)}
 		if !v.Resumed || r.Detail {
 			line := r.look.call + " " + r.names.nameAgent(v.ID) + " started"
 			if v.Parent != team.Lead {
@@ -737,7 +711,7 @@ func (r *Reporter) finishMember(ev graph.Event, v team.AgentEnded) {
 	}
 	line := mark + " " + r.names.nameAgent(v.ID)
 	if m := r.members[v.ID]; m != nil {
-		line += r.look.dim("   " + formatTook(r.watch.elapsedAt(ev.Time)-m.since))
+		line += r.look.dim("   " + formatTook(r.watch.ElapsedAt(ev.Time)-m.since))
 		if tokens := max(m.tokens, v.Spent.Usage.Input+v.Spent.Usage.Output); tokens > 0 {
 			line += r.look.dim("   " + wording.FormatTokens(tokens) + " tokens")
 		}

@@ -115,8 +115,8 @@ func TestReportOfAGraph(t *testing.T) {
 		s.event("", "", 0, graph.RunStarted{Resumed: true})
 		s.done("", "ask", graph.TaskDone{Update: graph.Update{Goto: []string{"page"}}})
 		s.starts("", "each", "map")
-		s.starts("each/", itemsNode, "map")
-		s.done("each/", itemsNode, graph.TaskDone{Update: graph.Update{Send: make([]graph.Send, 3)}})
+		s.starts("each/", flow.MapStart, "map")
+		s.done("each/", flow.MapStart, graph.TaskDone{Update: graph.Update{Send: make([]graph.Send, 3)}})
 		for i := range 3 {
 			s.event("each/", "item", i+1, graph.TaskStarted{Kind: "script"})
 		}

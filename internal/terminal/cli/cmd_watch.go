@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"raddle.dev/flow"
+	"raddle.dev/flow/narrate"
 	"raddle.dev/graph"
 	"raddle.dev/internal/base/failure"
 	"raddle.dev/internal/base/term"
@@ -128,7 +129,7 @@ func newWatchedLines(env *environment, a *flow.Agent) func(graph.Event) {
 		r.Detail = env.verbose
 		return r.HandleEvent
 	}
-	n := flow.NewNarrator(dimWriter{env.err}, a, false)
+	n := narrate.New(dimWriter{env.err}, a, false)
 	n.Detail = env.verbose
 	return n.Event
 }

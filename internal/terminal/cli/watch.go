@@ -10,6 +10,7 @@ import (
 
 	"raddle.dev/agent"
 	"raddle.dev/flow"
+	"raddle.dev/flow/narrate"
 	"raddle.dev/graph"
 	"raddle.dev/internal/base/strictyaml"
 	"raddle.dev/internal/base/term"
@@ -26,7 +27,7 @@ type runWatcher struct {
 	run    *app.Run
 	stream bool // events go to standard output
 
-	narrator *flow.Narrator        // nil: no narration
+	narrator *narrate.Narrator     // nil: no narration
 	report   *progress.Reporter    // nil: no terminal, or narration
 	log      *flow.RunLog          // nil: no log
 	events   *eventlog.Log         // nil: no log of events
@@ -60,7 +61,7 @@ func newRunWatcher(env *environment, run *app.Run, stream, wantLive bool) *runWa
 			w.live = progress.NewLiveLines(env.err, look, run.Agent)
 		}
 	default:
-		w.narrator = flow.NewNarrator(dimWriter{env.err}, run.Agent, false)
+		w.narrator = narrate.New(dimWriter{env.err}, run.Agent, false)
 		w.narrator.Detail = env.verbose
 	}
 	if log := env.runLogger(); log != nil {
@@ -93,7 +94,7 @@ func (d dimWriter) Write(line []byte) (int, error) {
 func (w *runWatcher) eventTopics() graph.Topic {
 	t := graph.TopicRun | graph.TopicQuestion | graph.TopicTask | graph.TopicEmit
 	if w.narrator != nil {
-		t |= flow.NarrateTopics
+		t |= narrate.Topics
 	}
 	if w.report != nil {
 		t |= progress.ReportTopics

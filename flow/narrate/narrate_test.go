@@ -1,6 +1,7 @@
-package flow
+package narrate
 
 import (
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -8,8 +9,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"raddle.dev/agent"
+	"raddle.dev/flow"
 	"raddle.dev/flow/spec"
 	"raddle.dev/graph"
+	"raddle.dev/internal/testkit/testfile"
 	"raddle.dev/llm"
 	"raddle.dev/team"
 )
@@ -17,9 +20,14 @@ import (
 // Lines of agents that work at the same time name the one they are about; those of
 // the lead are the run's own.
 func TestNarrateTeam(t *testing.T) {
-	a := &Agent{Name: "boss", Config: &spec.Config{}, host: &Host{}}
+	dir := filepath.Join(t.TempDir(), "boss")
+	testfile.WriteFile(t, filepath.Join(dir, "config.yaml"), "name: boss\n")
+	a, err := flow.Load(dir, flow.Host{})
+	if err != nil {
+		t.Fatal(err)
+	}
 	var out strings.Builder
-	n := NewNarrator(&out, a, false)
+	n := New(&out, a, false)
 	at := time.Unix(0, 0)
 	tell := func(after time.Duration, path, node string, body graph.Body) {
 		at = at.Add(after)
@@ -62,5 +70,24 @@ func TestNarrateTeam(t *testing.T) {
 `
 	if d := cmp.Diff(want, out.String()); d != "" {
 		t.Error(d)
+	}
+}
+
+// The time that a narrator reports is that of the drives: between them a run waits for a person.
+func TestNarratorCountsDrives(t *testing.T) {
+	var out strings.Builder
+	at := time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
+	n := New(&out, &flow.Agent{File: &spec.File{Name: "g", Start: "a"}}, false)
+	for _, e := range []graph.Event{
+		{Time: at, Body: graph.RunStarted{}},
+		{Time: at.Add(time.Second), Path: "child/", Body: graph.RunStarted{}},
+		{Time: at.Add(2 * time.Second), Body: graph.RunEnded{Result: graph.Result{Status: graph.Waiting}}},
+		{Time: at.Add(time.Hour), Body: graph.RunStarted{Resumed: true}},
+		{Time: at.Add(time.Hour + time.Second), Body: graph.RunEnded{Result: graph.Result{Status: graph.Done}}},
+	} {
+		n.Event(e)
+	}
+	if want := "▸ graph: g (start: a)\n▸ graph done in 3.00s\n"; out.String() != want {
+		t.Errorf("%q, want %q", out.String(), want)
 	}
 }

@@ -1,4 +1,5 @@
-package flow
+// Package narrate writes what a run does as lines of text for people, while it works or from its journal.
+package narrate
 
 import (
 	"cmp"
@@ -9,56 +10,37 @@ import (
 	"time"
 
 	"raddle.dev/agent"
+	"raddle.dev/flow"
 	"raddle.dev/graph"
 	"raddle.dev/internal/base/term"
 	"raddle.dev/internal/base/wording"
+	"raddle.dev/internal/report/updates"
 	"raddle.dev/team"
 )
 
 // Narrator reports the progress of a run as lines of text for people. Pass it
-// all events of [NarrateTopics], of one drive or of several drives of one run;
+// all events of [Topics], of one drive or of several drives of one run;
 // the times that it prints do not include the time between drives. It is not
 // safe for concurrent use.
 type Narrator struct {
 	Detail bool // also print replies, outcomes of calls, and branches of maps
 
 	w            io.Writer
-	agent        *Agent
+	agent        *flow.Agent
 	color        bool
 	started      bool // the first line was printed
-	watch        stopwatch
+	said         updates.Calls
+	watch        updates.Stopwatch
 	agentTallies map[string]*agentTally // spawned agents by id
 
 	purposes map[string]string // of spawned agents by id
 }
 
-// stopwatch adds up the time of drives. Between drives a run waits.
-type stopwatch struct {
-	startedAt time.Time
-	took      time.Duration
-}
+// Topics are the events that a Narrator needs.
+const Topics = graph.TopicRun | graph.TopicTask | graph.TopicStep | graph.TopicEmit
 
-func (s *stopwatch) observeEvent(e graph.Event) {
-	if e.Path != "" {
-		return
-	}
-	switch e.Body.(type) {
-	case graph.RunStarted:
-		s.startedAt = e.Time
-	case graph.RunEnded:
-		s.took += e.Time.Sub(s.startedAt)
-	}
-}
-
-// elapsedAt returns the total time of all drives at a moment of the current drive.
-func (s *stopwatch) elapsedAt(now time.Time) time.Duration { return s.took + now.Sub(s.startedAt) }
-
-// NarrateTopics are the events that a Narrator needs.
-const NarrateTopics = graph.TopicRun | graph.TopicTask | graph.TopicStep | graph.TopicEmit
-
-// NewNarrator returns a narrator of the agent's runs. If color is true, the lines
-// are dimmed.
-func NewNarrator(w io.Writer, a *Agent, color bool) *Narrator {
+// New returns a narrator of the agent's runs. If color is true, the lines are dimmed.
+func New(w io.Writer, a *flow.Agent, color bool) *Narrator {
 	return &Narrator{w: w, agent: a, color: color, agentTallies: map[string]*agentTally{}, purposes: map[string]string{}}
 }
 
@@ -68,7 +50,7 @@ const promptLines = 12
 // frame is a part of a run with its own lines: an agent, or the conversation of
 // one of its llm nodes.
 type frame struct {
-	agent   *Agent
+	agent   *flow.Agent
 	talks   bool // it is a conversation with a model
 	team    bool // its children are the agents of a team
 	branch  bool // its children are the branches of a map
@@ -112,12 +94,11 @@ func (n *Narrator) childFrame(f frame, id string) (frame, bool) {
 	}
 	f.indent += "  "
 	f.branch = false
-	needs := needsOf(node)
-	child := f.agent.children[needs.agent]
+	child, talks := f.agent.ChildAt(id)
 	switch {
 	case child != nil:
 		f.agent, f.talks = child, child.Config != nil
-	case needs.request != nil:
+	case talks:
 		f.talks = true
 	case node.Branch != nil:
 		f.branch = true
@@ -130,8 +111,9 @@ func (n *Narrator) childFrame(f frame, id string) (frame, bool) {
 
 // Event prints one event, if it is relevant.
 func (n *Narrator) Event(e graph.Event) {
-	n.watch.observeEvent(e)
+	n.watch.HandleEvent(e)
 	n.countUsage(e)
+	said := n.said.HandleEvent(e)
 	f, shown := n.resolveFrame(e.Path)
 	if !shown {
 		n.narrateWait(e)
@@ -144,7 +126,7 @@ func (n *Narrator) Event(e graph.Event) {
 		}
 		n.started = true
 	case graph.TaskStarted:
-		if !f.talks && (!f.branch || e.Node != fanNode) {
+		if !f.talks && (!f.branch || e.Node != flow.MapStart) {
 			n.printLine(f.indent, "%s%s (%s)", f.linePrefix(), e.Node, b.Kind)
 		}
 	case graph.StepCommitted:
@@ -152,12 +134,15 @@ func (n *Narrator) Event(e graph.Event) {
 			n.narrateMoves(f, b)
 		}
 	case graph.ValueEmitted:
-		if !n.narrateTeam(f, e, b.Value) {
-			n.narrateEmission(f, b.Value)
+		if n.narrateTeam(f, e, b.Value) {
+			return
+		}
+		for _, u := range said {
+			n.narrateUpdate(f, u)
 		}
 	case graph.RunEnded:
 		if b.Result.Status == graph.Done && e.Path == "" {
-			n.printLine("", "%s done in %s", f.kindName(), formatElapsed(n.watch.took))
+			n.printLine("", "%s done in %s", f.kindName(), formatElapsed(n.watch.Took))
 		}
 	}
 }
@@ -181,7 +166,7 @@ func (f frame) kindName() string {
 
 func (n *Narrator) narrateStart(f frame) {
 	if f.talks {
-		n.printLine("", "agent: %s (model: %s)", f.agent.Name, f.agent.modelID(""))
+		n.printLine("", "agent: %s (model: %s)", f.agent.Name, f.agent.DefaultModel())
 		return
 	}
 	n.printLine("", "graph: %s (start: %s)", f.agent.File.Name, f.agent.File.Start)
@@ -200,43 +185,60 @@ func (n *Narrator) narrateMoves(f frame, b graph.StepCommitted) {
 	}
 }
 
+// narrateUpdate prints what a model has said or called, or what else a node has emitted.
+func (n *Narrator) narrateUpdate(f frame, u updates.RunUpdate) {
+	indent := f.indent + "  " + f.label
+	switch u := u.(type) {
+	case updates.ReplyEnded:
+		for _, note := range u.Done.Notes() {
+			n.printLine(indent, "%s", wording.CutText(note, maxArgs, "..."))
+		}
+		if n.Detail && f.talks {
+			n.printLine(indent, "replied: %d tokens in, %d out", u.Done.Usage.Input, u.Done.Usage.Output)
+		}
+	case updates.CallStarted:
+		n.printLine(indent, "tool call: %s %s", u.Call.Name, wording.CutText(string(u.Call.Args), maxArgs, "..."))
+	case updates.CallEnded:
+		if u.Done.Error {
+			n.printLine(indent, "tool failed: %s: %s", u.Done.Name, wording.CutText(u.Done.Text, maxArgs, "..."))
+		} else if n.Detail {
+			n.printLine(indent, "tool done: %s in %s: %s", u.Done.Name, formatElapsed(u.Done.Took), wording.CutText(u.Done.Text, maxArgs, "..."))
+		}
+	case updates.ValueAdded:
+		n.narrateEmission(f, u.Value)
+	}
+}
+
 func (n *Narrator) narrateEmission(f frame, v any) {
 	indent := f.indent + "  " + f.linePrefix()
 	switch v := v.(type) {
-	case ModelCall:
+	case flow.ModelCall:
 		model := v.Model
 		if v.Active {
 			model = "<active>"
 		}
 		n.printLine(indent, "llm call: model=%s tools=%s", model, cmp.Or(strings.Join(v.Tools, ","), "<none>"))
-	case ScriptRun:
+	case flow.ScriptRun:
 		n.printLine(indent, "running script '%s'", v.Script)
-	case SearchRequest:
+	case flow.SearchRequest:
 		n.printLine(indent, "rag lookup: node=%s top_k=%s", cmp.Or(v.Node, "<documents>"), topK(v.TopK))
-	case KeysMerged:
+	case flow.KeysMerged:
 		n.printLine(indent, "merged: %s", strings.Join(v.Keys, ", "))
-	case ScriptNext:
+	case flow.ScriptNext:
 		n.printLine(indent, "script set _next = '%s'", v.Node)
-	case ExtractionStarted:
+	case flow.ExtractionStarted:
 		if v.Repair {
 			n.printLine(indent, "structured-output: extractor returned invalid JSON, retrying")
 		} else {
 			n.printLine(indent, "structured-output: parsing raw output failed, invoking extractor")
 		}
-	case ChildSpawned:
+	case flow.ChildSpawned:
 		n.narrateSpawn(indent, v)
 	case agent.Warning:
 		if f.talks {
 			indent = f.indent + "  " + f.label
 		}
 		n.printLine(indent, "warning: %s", v.Text)
-	case agent.ReplyDone:
-		for _, note := range v.Notes() {
-			n.printLine(f.indent+"  "+f.label, "%s", wording.CutText(note, maxArgs, "..."))
-		}
-		if n.Detail && f.talks {
-			n.printLine(f.indent+"  "+f.label, "replied: %d tokens in, %d out", v.Usage.Input, v.Usage.Output)
-		}
 	default:
 		n.narrateConversation(f.indent+"  "+f.label, v)
 	}
@@ -249,16 +251,8 @@ const maxArgs = 200
 // narrateConversation prints what happens in a conversation with a model.
 func (n *Narrator) narrateConversation(indent string, v any) {
 	switch v := v.(type) {
-	case agent.ToolStarted:
-		n.printLine(indent, "tool call: %s %s", v.Name, wording.CutText(string(v.Args), maxArgs, "..."))
 	case agent.ToolProgress:
 		n.printLine(indent, "tool progress: %s: %s", v.Name, wording.CutText(v.Text, maxArgs, "..."))
-	case agent.ToolDone:
-		if v.Error {
-			n.printLine(indent, "tool failed: %s: %s", v.Name, wording.CutText(v.Text, maxArgs, "..."))
-		} else if n.Detail {
-			n.printLine(indent, "tool done: %s in %s: %s", v.Name, formatElapsed(v.Took), wording.CutText(v.Text, maxArgs, "..."))
-		}
 	case agent.RetryScheduled:
 		n.printLine(indent, "%s", v.Text())
 	case agent.WindowShortened:
@@ -272,7 +266,7 @@ func (n *Narrator) narrateConversation(indent string, v any) {
 	}
 }
 
-func (n *Narrator) narrateSpawn(indent string, v ChildSpawned) {
+func (n *Narrator) narrateSpawn(indent string, v flow.ChildSpawned) {
 	n.printLine(indent, "spawning agent '%s' with prompt:", v.Agent)
 	lines := strings.Split(strings.TrimRight(v.Prompt, "\n"), "\n")
 	for _, l := range lines[:min(len(lines), promptLines)] {
@@ -324,10 +318,7 @@ func (f frame) memberFrame(id string) frame {
 	if id == team.Lead {
 		return f
 	}
-	var child *Agent
-	if f.agent.spawnSet != nil {
-		child = f.agent.spawnSet.agents[team.AgentOf(id)]
-	}
+	child := f.agent.Spawnable(team.AgentOf(id))
 	f.agent, f.talks, f.spawned = child, child == nil || child.Config != nil, true
 	return f
 }
@@ -380,16 +371,13 @@ func (n *Narrator) label(name, path string) string {
 
 // countUsage adds up the cost of spawned agents.
 func (n *Narrator) countUsage(e graph.Event) {
-	b, ok := e.Body.(graph.ValueEmitted)
-	if !ok {
-		return
-	}
 	c := n.agentTallies[spawnedAgentID(e.Path)]
 	if c == nil {
 		return
 	}
-	if v, ok := b.Value.(agent.ReplyDone); ok {
-		c.calls, c.tokens = c.calls+1, c.tokens+v.Usage.Input+v.Usage.Output
+	if call, ok := updates.ModelCallOf(e); ok && !call.Summary {
+		c.calls++
+		c.tokens += call.Usage.Input + call.Usage.Output
 	}
 }
 
@@ -412,7 +400,7 @@ func (n *Narrator) narrateTeam(f frame, e graph.Event, v any) bool {
 		if v.Task != "" {
 			verb += ", for task " + v.Task
 		}
-		n.agentTallies[v.ID] = &agentTally{startedAt: n.watch.elapsedAt(e.Time)}
+		n.agentTallies[v.ID] = &agentTally{startedAt: n.watch.ElapsedAt(e.Time)}
 		n.printLine(f.indent, "%s %s", n.describeAgent(v.ID), verb)
 	case team.AgentEnded:
 		n.printLine(f.indent, "%s %s%s", n.describeAgent(v.ID), v.Status, n.describeCost(e, v))
@@ -438,7 +426,7 @@ func (n *Narrator) describeCost(e graph.Event, v team.AgentEnded) string {
 	if c := n.agentTallies[v.ID]; c != nil {
 		calls := max(c.calls, v.Spent.Calls)
 		tokens := max(c.tokens, v.Spent.Usage.Input+v.Spent.Usage.Output)
-		text = fmt.Sprintf(" in %s (%s, %d tokens)", formatElapsed(n.watch.elapsedAt(e.Time)-c.startedAt), wording.FormatCount(calls, "model call"), tokens)
+		text = fmt.Sprintf(" in %s (%s, %d tokens)", formatElapsed(n.watch.ElapsedAt(e.Time)-c.startedAt), wording.FormatCount(calls, "model call"), tokens)
 	}
 	if v.Error != "" {
 		text += ": " + wording.CutText(v.Error, maxArgs, "...")
