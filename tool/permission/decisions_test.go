@@ -27,7 +27,7 @@ var update = flag.Bool("update", false, "rewrite the decisions of testdata/decis
 // that one guard cannot hide that another is missing: its settings, its rules, its files below work/, home/, agent/ and outside/, its links, and calls with what is
 // decided about them.
 //
-// A call is a line such as "$ rm x", "read a.txt", "list src", "write a.txt", "tree .", "call {...}", "host example.com:80", "hides a.txt", "outside",
+// A call is a line such as "$ rm x", "read a.txt", "list src", "write a.txt", "call {...}", "host example.com:80", "hides a.txt", "outside",
 // "reads $ ls" or "changed a.txt". ⏎ is the end of a line in a command, ROOM the directory around all of them.
 func TestDecisions(t *testing.T) {
 	t.Parallel()
