@@ -29,7 +29,7 @@ RACE := $(if $(shell command -v $$($(GO) env CC) 2>/dev/null),-race)
 
 # The packages that are tested without it: neither their code nor their tests have to do with several goroutines. TestRaceList of
 # internal/repository compares the list with the sources.
-UNRACED := ./agent/shape ./cmd/raddle ./docs/guide ./draw ./draw/internal/layered ./examples/go ./flow/narrate ./flow/spec ./graph/history \
+UNRACED := ./agent/shape ./cmd/raddle ./docs/guide ./draw ./draw/internal/layered ./examples/go ./flow/check ./flow/narrate ./flow/spec ./graph/history \
 	./graph/internal/record ./graph/internal/structure ./internal/base/browser ./internal/base/environ ./internal/base/jsonvalue \
 	./internal/base/schema ./internal/base/strictyaml ./internal/base/term/editor ./internal/base/term/markdown \
 	./internal/base/toolschema ./internal/base/wording ./internal/process/mcpsetup ./internal/proving/testcase \

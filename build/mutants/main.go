@@ -22,6 +22,7 @@ import (
 	"os/signal"
 	"slices"
 	"strings"
+	"syscall"
 )
 
 //go:embed equivalent.txt
@@ -34,7 +35,7 @@ func main() {
 	verbose := flag.Bool("v", false, "also list changes that were killed")
 	least := flag.Float64("least", 0, "fail if less than this `percentage` is killed")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	chosen := selection{count: *n, seed: *seed}
 	if *files != "" {

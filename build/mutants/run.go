@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -55,6 +56,7 @@ type testProgram struct {
 	path    string
 	mutants []*mutant
 	took    map[string]time.Duration // by test
+	kills   map[string]int           // how many changes each test has killed
 	grace   time.Duration            // what tests may take beyond six times of what they took without a change
 }
 
@@ -97,7 +99,7 @@ func (p *goPackage) compile(ctx context.Context, mutants []*mutant) (*testProgra
 	if err != nil {
 		return nil, err
 	}
-	t := &testProgram{pkg: p, dir: dir, path: filepath.Join(dir, "package.test"), mutants: slices.Clone(mutants), took: map[string]time.Duration{},
+	t := &testProgram{pkg: p, dir: dir, path: filepath.Join(dir, "package.test"), mutants: slices.Clone(mutants), took: map[string]time.Duration{}, kills: map[string]int{},
 		grace: 10 * time.Second}
 	for {
 		said, err := t.build(ctx)
@@ -222,23 +224,36 @@ const (
 	equivalent fate = "equivalent" // no test can notice it
 )
 
-// batch is how many tests run in one process: the fastest first, because one that fails ends all.
+// batch is how many tests run in one process, because one that fails ends all.
 const batch = 20
+
+// failedTest is the line about the first test that failed.
+var failedTest = regexp.MustCompile(`(?m)^--- FAIL: ([^\s/]+)`)
+
+// orderTests returns tests in the order in which they run: the one that has killed most changes so far in a process of its own, then the fastest first.
+func (t *testProgram) orderTests(reached []string) (batches [][]string) {
+	tests := slices.SortedFunc(slices.Values(reached), func(a, b string) int { return cmp.Compare(t.took[a], t.took[b]) })
+	best := slices.MaxFunc(tests, func(a, b string) int { return cmp.Compare(t.kills[a], t.kills[b]) })
+	if t.kills[best] > 0 {
+		batches = append(batches, []string{best})
+		tests = slices.DeleteFunc(tests, func(name string) bool { return name == best })
+	}
+	return slices.AppendSeq(batches, slices.Chunk(tests, batch))
+}
 
 // try runs the tests that reach a change with it.
 func (t *testProgram) try(ctx context.Context, m *mutant) (fate, error) {
 	if len(m.reached) == 0 {
 		return unreached, nil
 	}
-	tests := slices.SortedFunc(slices.Values(m.reached), func(a, b string) int { return int(t.took[a] - t.took[b]) })
-	for some := range slices.Chunk(tests, batch) {
+	for _, some := range t.orderTests(m.reached) {
 		limit := t.grace
 		for _, name := range some {
 			limit += 6 * t.took[name]
 		}
 		limited, cancel := context.WithTimeout(ctx, limit)
 		env := []string{"MUTANT_NUMBER=" + strconv.Itoa(m.number)}
-		err := t.start(limited, env, "-test.failfast", "-test.run=^("+strings.Join(some, "|")+")$").Run()
+		said, err := t.start(limited, env, "-test.failfast", "-test.run=^("+strings.Join(some, "|")+")$").CombinedOutput()
 		late := limited.Err() != nil
 		cancel()
 		var exit *exec.ExitError
@@ -248,6 +263,9 @@ func (t *testProgram) try(ctx context.Context, m *mutant) (fate, error) {
 		case late:
 			return timeout, nil
 		case errors.As(err, &exit):
+			if name := failedTest.FindSubmatch(said); name != nil {
+				t.kills[string(name[1])]++
+			}
 			return killed, nil
 		case err != nil:
 			return "", err

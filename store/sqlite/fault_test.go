@@ -192,9 +192,14 @@ func fill(t *testing.T, s *Store) {
 	}
 }
 
-// TestFailingDisk lets each statement of each operation fail once. The operation says so, changes all or nothing, and succeeds when it is tried again.
-func TestFailingDisk(t *testing.T) {
-	ctx := t.Context()
+// An operation of a Store is tried with a fault in each of its statements.
+type operation struct {
+	name string
+	do   func(s *Store) error
+}
+
+// listOperations returns all operations of a Store that has what fill puts into it.
+func listOperations(ctx context.Context) []operation {
 	step := func(head string, data int) journal.Record {
 		return journal.Record{Kind: journal.KindStep, Head: []byte(head), Data: make([]byte, data)}
 	}
@@ -202,10 +207,7 @@ func TestFailingDisk(t *testing.T) {
 	for i := range many {
 		many[i] = step("m", 1)
 	}
-	for _, c := range []struct {
-		name string
-		do   func(s *Store) error
-	}{
+	return []operation{
 		{"append", func(s *Store) error { return s.Append(ctx, "a", 5, []journal.Record{step("x", 1)}) }},
 		{"append several", func(s *Store) error { return s.Append(ctx, "a", 5, many[:3]) }},
 		{"append in several statements", func(s *Store) error { return s.Append(ctx, "a", 5, many) }},
@@ -254,7 +256,13 @@ func TestFailingDisk(t *testing.T) {
 			_, _, err := s.Compact(ctx)
 			return err
 		}},
-	} {
+	}
+}
+
+// TestFailingDisk lets each statement of each operation fail once. The operation says so, changes all or nothing, and succeeds when it is tried again.
+func TestFailingDisk(t *testing.T) {
+	ctx := t.Context()
+	for _, c := range listOperations(ctx) {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()
 			for n := 1; ; n++ {
@@ -266,7 +274,7 @@ func TestFailingDisk(t *testing.T) {
 				}
 				fill(t, s)
 				if c.name == "compact" {
-					if err := s.Append(ctx, "gone", 0, []journal.Record{step("g", 1<<20)}); err != nil {
+					if err := s.Append(ctx, "gone", 0, []journal.Record{{Kind: journal.KindStep, Data: make([]byte, 1<<20)}}); err != nil {
 						t.Fatal(err)
 					}
 				}

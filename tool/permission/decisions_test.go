@@ -24,10 +24,10 @@ import (
 var update = flag.Bool("update", false, "rewrite the decisions of testdata/decisions with what the code does now")
 
 // TestDecisions compares whole decisions, and so why something asks and not only that it does. Each archive of testdata/decisions is a place of its own, so
-// that one guard cannot stand in for another: its settings, its rules, its files below work/, home/, agent/ and outside/, its links, and calls with what is
+// that one guard cannot hide that another is missing: its settings, its rules, its files below work/, home/, agent/ and outside/, its links, and calls with what is
 // decided about them.
 //
-// A call is a line such as "$ rm x", "read a.txt", "list src", "write a.txt", "tree .", "call {...}", "host example.com:80", "hides a.txt", "outside",
+// A call is a line such as "$ rm x", "read a.txt", "list src", "write a.txt", "call {...}", "host example.com:80", "hides a.txt", "outside",
 // "reads $ ls" or "changed a.txt". ⏎ is the end of a line in a command, ROOM the directory around all of them.
 func TestDecisions(t *testing.T) {
 	t.Parallel()

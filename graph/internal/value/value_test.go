@@ -132,7 +132,7 @@ func roundTrip[T any](t *testing.T, v T) {
 	}
 }
 
-// TestClip appends to what a state holds: nobody else sees it.
+// TestClip appends to what a state holds: no one else sees it.
 func TestClip(t *testing.T) {
 	spare := append(make([]int, 0, 10), 1, 2)
 	kept := []int{1, 2}

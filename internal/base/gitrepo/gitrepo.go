@@ -3,6 +3,7 @@
 package gitrepo
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -64,16 +65,23 @@ func InspectRepository(ctx context.Context, program string, environ []string, di
 		return nil, fmt.Errorf("ask git about %s: the names of its directories cannot be read", dir)
 	}
 	r := &Repository{Dir: lines[0], Hooks: absolute(dir, lines[1])}
+	out, inTree, err := q.ask(ctx, dir, "rev-parse", "--show-toplevel")
+	if err != nil {
+		return r, err
+	}
+	if inTree {
+		r.Top = strings.TrimSuffix(out, "\n")
+	}
 	if out, found, err = q.ask(ctx, dir, "config", "--list", "--includes", "-z", "--show-origin", "--show-scope"); err != nil || !found {
 		return nil, errors.Join(fmt.Errorf("ask git about %s: its configuration cannot be listed", dir), err)
 	}
-	if r.Settings, err = parseSettings(dir, out); err != nil {
+	// In a working tree git names files relative to its top, wherever it was started.
+	if r.Settings, err = parseSettings(cmp.Or(r.Top, dir), out); err != nil {
 		return nil, err
 	}
-	if out, found, err = q.ask(ctx, dir, "rev-parse", "--show-toplevel"); err != nil || !found {
-		return r, err // it has no working tree, or the directory is not in it
+	if !inTree {
+		return r, nil
 	}
-	r.Top = strings.TrimSuffix(out, "\n")
 	if out, found, err = q.ask(ctx, r.Top, "ls-files", "--stage", "-z"); err != nil || !found {
 		return r, err // git cannot read its index: what it would run fails, too
 	}
