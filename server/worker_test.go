@@ -33,6 +33,7 @@ var workerTests = map[string]func(t *testing.T, f *fleet){
 	"Handover": testHandover,
 	"Share":    testShare,
 	"GivenUp":  testGivenUp,
+	"Answer":   testAnswerOfACommand,
 }
 
 func TestWorkers(t *testing.T) {
@@ -182,6 +183,39 @@ func testNoWorker(t *testing.T, f *fleet) {
 	}
 	if left := f.jobs(front); len(left) > 0 {
 		t.Errorf("jobs remain: %+v", left)
+	}
+}
+
+// An answer that a command records, which then ends, lets a server continue the run. Without a server the run waits for someone who resumes it.
+func testAnswerOfACommand(t *testing.T, f *fleet) {
+	back := f.join(Options{})
+	list := []string{start(t, back, "ask"), start(t, back, "ask")}
+	for _, run := range list {
+		f.await(back, run, graph.Waiting.String(), leaseTTL)
+	}
+	command := f.openAt()
+	answer := func(id string) (served bool) {
+		run, err := command.ResumeRun(t.Context(), id, app.ResumeOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer run.Close()
+		ctx, served := runs.WithServers(t.Context(), command.Runs, run.Thread, run.ID)
+		if _, err := app.RecordChange(ctx, command, app.RunChange{Run: run, Answers: []graph.Answer{{Value: "Ada"}}}); err != nil {
+			t.Fatal(err)
+		}
+		return served
+	}
+	if !answer(list[0]) {
+		t.Error("no server is seen")
+	}
+	f.await(back, list[0], "done", leaseTTL)
+	f.shut(back)
+	if answer(list[1]) {
+		t.Error("a server is seen that has ended")
+	}
+	if st, err := back.ReadState(t.Context(), list[1]); err != nil || st.Status != graph.Paused.String() {
+		t.Errorf("it is %+v (%v)", st, err)
 	}
 }
 

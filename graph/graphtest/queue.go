@@ -102,16 +102,16 @@ func (h *harness) jobs() []journal.DriveJob {
 	return list
 }
 
-// returned returns a job and checks that this works.
-func (h *harness) returned(job journal.DriveJob, r journal.Return) {
+// returnJob returns a job and checks that this works.
+func (h *harness) returnJob(job journal.DriveJob, r journal.Return) {
 	h.Helper()
 	if err := h.queue().ReturnJob(h.Context(), job.Thread, job.Token, r); err != nil {
 		h.Error(err)
 	}
 }
 
-// finished finishes a job and checks that this works.
-func (h *harness) finished(job journal.DriveJob) {
+// finishJob finishes a job and checks that this works.
+func (h *harness) finishJob(job journal.DriveJob) {
 	h.Helper()
 	if err := h.queue().FinishJob(h.Context(), job.Thread, job.Token); err != nil {
 		h.Error(err)
@@ -124,7 +124,7 @@ func jobComesWithTheRecord(h *harness) {
 	if list := h.jobs(); len(list) != 1 || list[0].Run != job.Run || list[0].Token != "x" || list[0].Worker != "w1" || list[0].Priority != 3 || list[0].Attempts != 1 {
 		h.Fatalf("the jobs are %+v", list)
 	}
-	h.finished(job)
+	h.finishJob(job)
 	h.mustAppendJob(job, leaseLong, 1, journal.KindStep)
 	if list := h.jobs(); len(list) != 0 {
 		h.Errorf("a step has written %+v", list)
@@ -143,7 +143,7 @@ func jobComesWithTheRecord(h *harness) {
 		if list := h.jobs(); len(list) != 1 {
 			h.Errorf("%v has written %+v", kind, list)
 		}
-		h.finished(job)
+		h.finishJob(job)
 	}
 }
 
@@ -230,7 +230,7 @@ func takenOnce(h *harness) {
 	}
 	h.takeNone("w2")
 	for _, job := range h.jobs() {
-		h.returned(job, journal.Return{})
+		h.returnJob(job, journal.Return{})
 	}
 	first := h.take(journal.Worker{ID: "w2"}, 2, leaseLong)
 	second := h.take(journal.Worker{ID: "w3"}, 10, leaseLong)
@@ -266,13 +266,13 @@ func oldTokensChangeNothing(h *harness) {
 	old := journal.DriveJob{Thread: "t", Token: "x", Worker: "w1"}
 	h.mustAppendJob(old, -leaseShort, 0, journal.KindStart)
 	now := h.takeOne("w2", leaseLong)
-	h.returned(old, journal.Return{Reason: "too late", GiveUp: true})
-	h.finished(old)
+	h.returnJob(old, journal.Return{Reason: "too late", GiveUp: true})
+	h.finishJob(old)
 	if list := h.jobs(); len(list) != 1 || list[0].Token != now.Token || list[0].Worker != "w2" || list[0].GivenUp {
 		h.Errorf("the old worker has changed the job: %+v", list)
 	}
-	h.finished(now)
-	h.finished(now)
+	h.finishJob(now)
+	h.finishJob(now)
 	if list := h.jobs(); len(list) != 0 {
 		h.Errorf("the job remains: %+v", list)
 	}
@@ -281,19 +281,19 @@ func oldTokensChangeNothing(h *harness) {
 func attemptsAndReasons(h *harness) {
 	job := journal.DriveJob{Thread: "t", Token: "x", Worker: "w1"}
 	h.mustAppendJob(job, leaseLong, 0, journal.KindStart)
-	h.returned(job, journal.Return{Reason: "it fell\nover"})
+	h.returnJob(job, journal.Return{Reason: "it fell\nover"})
 	job = h.takeOne("w1", leaseLong)
 	if job.Attempts != 2 || job.Reasons != "it fell over\n" {
 		h.Errorf("after one reason the job is %+v", job)
 	}
 	h.mustAppendJob(job, leaseLong, 1, journal.KindClaim) // of the worker that has taken it
-	h.returned(job, journal.Return{})
-	h.returned(job, journal.Return{Reason: "again"}) // of an old token
+	h.returnJob(job, journal.Return{})
+	h.returnJob(job, journal.Return{Reason: "again"}) // of an old token
 	job = h.takeOne("w1", leaseLong)
 	if job.Attempts != 2 || job.Reasons != "it fell over\n" {
 		h.Errorf("after a return without a reason the job is %+v", job)
 	}
-	h.returned(job, journal.Return{Reason: "later", Delay: leaseLong})
+	h.returnJob(job, journal.Return{Reason: "later", Delay: leaseLong})
 	h.takeNone("w2")
 	h.mustAppendJob(journal.DriveJob{Thread: "t", Token: "person", Worker: "w3"}, leaseLong, 2, journal.KindAnswer)
 	if list := h.jobs(); len(list) != 1 || list[0].Attempts != 1 || list[0].Reasons != "" {
@@ -305,7 +305,7 @@ func givenUp(h *harness) {
 	job := journal.DriveJob{Thread: "t", Token: "x", Worker: "w1"}
 	h.mustAppendJob(job, leaseLong, 0, journal.KindStart)
 	h.mustAppendJob(journal.DriveJob{Thread: "u", Token: "x", Worker: "w1"}, leaseLong, 0, journal.KindStart)
-	h.returned(job, journal.Return{Reason: "enough", GiveUp: true})
+	h.returnJob(job, journal.Return{Reason: "enough", GiveUp: true})
 	h.takeNone("w2")
 	list, err := h.queue().ListJobs(h.Context(), true)
 	if err != nil || len(list) != 1 || list[0].Thread != "t" || !list[0].GivenUp || list[0].Reasons != "enough\n" {

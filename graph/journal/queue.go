@@ -14,15 +14,17 @@ import (
 //
 // The clock of the store counts. A Prune that deletes a thread deletes its job too. All methods but TakeJobs may be called twice without harm.
 type Queue interface {
+	Jobs
+	Workers
+}
+
+// Jobs are the jobs of a Queue.
+type Jobs interface {
 	// TakeJobs gives jobs that are due to a worker, at most limit, until ttl from now: those that wait for a worker, and those whose worker has
 	// not renewed them in time. It counts an attempt of each, and adds to Reasons that a worker has been lost. Higher priorities come first, then
 	// those that are due longest. It leaves out jobs that are given up, those of a format above the worker's, those of queues that the worker
 	// does not have.
 	TakeJobs(ctx context.Context, w Worker, limit int, ttl time.Duration) ([]DriveJob, error)
-
-	// RenewJobs extends the jobs of a worker that have these tokens until ttl from now, and records that the worker lives. What it says about itself
-	// replaces what was recorded before.
-	RenewJobs(ctx context.Context, w Worker, tokens []string, ttl time.Duration) error
 
 	// PutJob writes a job without a record, of a thread that a person continues: it belongs to its worker until ttl from now, or is due then.
 	PutJob(ctx context.Context, job DriveJob, ttl time.Duration) error
@@ -38,6 +40,13 @@ type Queue interface {
 
 	// ListJobs returns all jobs, or only those that are given up, by thread.
 	ListJobs(ctx context.Context, givenUp bool) ([]DriveJob, error)
+}
+
+// Workers are the workers of a Queue.
+type Workers interface {
+	// RenewJobs extends the jobs of a worker that have these tokens until ttl from now, and records that the worker lives. What it says about itself
+	// replaces what was recorded before.
+	RenewJobs(ctx context.Context, w Worker, tokens []string, ttl time.Duration) error
 
 	// ListWorkers returns the workers that have renewed their jobs in the last ten leases, by id.
 	ListWorkers(ctx context.Context) ([]Worker, error)

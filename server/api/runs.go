@@ -249,7 +249,7 @@ type listInput struct {
 }
 
 // statuses are those of runs.
-var statuses = []string{"queued", "running", "waiting", "paused", "done", "halted", "failed", "canceled", "step-limit", "visit-limit", "timed-out", "stuck", "abandoned", "crashed", "not-started", "damaged"}
+var statuses = []string{"queued", "running", "waiting", "paused", "done", "halted", "failed", "canceled", "step-limit", "visit-limit", "timed-out", "stuck", "abandoned", "crashed", "given-up", "not-started", "damaged"}
 
 func (h *handler) listRuns(ctx context.Context, in *listInput) (*body[Page[runs.Info]], error) {
 	before, err := in.readCursor()

@@ -2,8 +2,10 @@ package runs
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"strings"
+	"time"
 
 	"raddle.dev/graph/journal"
 )
@@ -19,6 +21,44 @@ func QueueOf(st *Store) journal.Queue {
 	q, _ := st.inside().(journal.Queue)
 	return q
 }
+
+// WithServers returns a context in which what a command records of a run lets a server of the store continue it, if there is one that drives runs:
+// the record and that come together. ok is false if there is none; then the run waits for someone who resumes it.
+func WithServers(ctx context.Context, a *Archive, thread, run string) (with context.Context, ok bool) {
+	st, err := a.OpenStore()
+	if err != nil {
+		return ctx, false
+	}
+	q := QueueOf(st)
+	if q == nil {
+		return ctx, false
+	}
+	workers, err := q.ListWorkers(ctx)
+	if err != nil {
+		return ctx, false
+	}
+	for _, w := range workers {
+		if w.Places == 0 || w.Draining || time.Since(w.Seen) > workerSeen {
+			continue
+		}
+		h := &journal.Hold{TTL: holdTTL, Job: journal.DriveJob{
+			Thread: thread,
+			Run:    run,
+			Token:  rand.Text(),
+			Format: w.Format,
+		}}
+		h.SetEnd(journal.ReturnAtEnd)
+		return journal.WithHold(ctx, h), true
+	}
+	return ctx, false
+}
+
+// How long ago a server must have been seen that counts as one that works, and when a server takes a run whose command was killed in the middle of
+// its record.
+const (
+	workerSeen = time.Minute
+	holdTTL    = 15 * time.Second
+)
 
 // mark gives a run that is given up this status, and why its drives have failed.
 func (g *givenUpSet) mark(ctx context.Context, st *Store, thread string, i *Info) error {

@@ -228,8 +228,13 @@ func (b *inbox) recordAnswers(d *drive) error {
 	if err != nil || len(answers) == 0 {
 		return err
 	}
-	if _, err := app.RecordChange(d.stop.ctx, b.env.process, app.RunChange{Run: d.run, Answers: answers}); err != nil {
+	recording, served := runs.WithServers(d.stop.ctx, b.env.process.Runs, d.run.Thread, d.run.ID)
+	if _, err := app.RecordChange(recording, b.env.process, app.RunChange{Run: d.run, Answers: answers}); err != nil {
 		return err
+	}
+	if served {
+		b.env.printNote("raddle: %s of run %s recorded; a server of the store continues it", wording.FormatCount(len(answers), "answer"), d.run.ID)
+		return nil
 	}
 	b.env.printNote("raddle: %s of run %s recorded\nnext: %s", wording.FormatCount(len(answers), "answer"), d.run.ID, d.run.ResumeCommand())
 	return nil
