@@ -217,9 +217,9 @@ func (r *Resolver) suggestID(id string) string {
 
 // vendorOf returns the client of the vendor whose models have a name, "" if it is not known.
 func vendorOf(model string) string {
-	for _, v := range []struct{ prefix, client string }{{"gpt-", "openai"}, {"o1", "openai"}, {"o3", "openai"}, {"o4", "openai"}, {"claude", "anthropic"}, {"gemini", "gemini"}} {
-		if strings.HasPrefix(strings.ToLower(model), v.prefix) {
-			return v.client
+	for _, p := range config.Providers {
+		if slices.ContainsFunc(p.ModelForms, func(form string) bool { return strings.HasPrefix(strings.ToLower(model), form) }) {
+			return p.Name
 		}
 	}
 	return ""
