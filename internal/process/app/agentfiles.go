@@ -184,8 +184,8 @@ func (p *Process) prepareBundle(run *Run, host flow.Host) error {
 // addNotice adds a line for the person who watches the run, and for the log.
 func (r *Run) addNotice(p *Process, text string) {
 	r.Notices = append(r.Notices, text)
-	if p.log != nil {
-		p.log.Info(text, "run", r.ID)
+	if p.Log != nil {
+		p.Log.Info(text, "run", r.ID)
 	}
 }
 

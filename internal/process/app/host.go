@@ -70,7 +70,7 @@ func (p *Process) newHost(r *runs.Record, s UIHooks) (flow.Host, error) {
 	if s.files != nil {
 		box.Approved, box.Homes = s.files.approved, s.files.homes
 	}
-	log := cmp.Or(s.Log, p.log)
+	log := cmp.Or(s.Log, p.Log)
 	box.Log = log
 	switch {
 	case r.Headless:

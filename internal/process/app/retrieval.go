@@ -14,7 +14,7 @@ import (
 // newRetrieval says how the knowledge bases of agents are built and searched.
 func (p *Process) newRetrieval(s UIHooks) flow.Retrieval {
 	c, notify := &p.Config.RAG, s.Notify
-	if log := cmp.Or(s.Log, p.log); notify == nil && log != nil {
+	if log := cmp.Or(s.Log, p.Log); notify == nil && log != nil {
 		notify = func(line string) { log.Info(line) }
 	}
 	r := flow.Retrieval{

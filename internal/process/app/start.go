@@ -479,7 +479,7 @@ func (p *Process) newRunner(g *graph.Graph, st *runs.Store, s UIHooks) *graph.Ru
 	if s.Journal != nil {
 		store = s.Journal(store)
 	}
-	return &graph.Runner{Graph: g, Store: store, StoreAway: newStoreWatch(cmp.Or(s.Log, p.log), s.StoreAway), MaxState: max(0, cmp.Or(p.Config.MaxState, 64<<20))}
+	return &graph.Runner{Graph: g, Store: store, StoreAway: newStoreWatch(cmp.Or(s.Log, p.Log), s.StoreAway), MaxState: max(0, cmp.Or(p.Config.MaxState, 64<<20))}
 }
 
 // newStoreWatch returns what is called when a run begins to wait for its store, and when the store is back.

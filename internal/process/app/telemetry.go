@@ -47,7 +47,7 @@ func (t *tracer) openTelemetry() (*telemetry.Telemetry, error) {
 			return
 		}
 		t.telemetry, t.err = telemetry.Open(telemetry.Setup{
-			Settings: telemetry.ReadSettings(p.env.Get), File: t.file, Version: Version(), Secrets: p.Tools.SecretSet(), Log: p.log, Cost: p.Models.UsageCost,
+			Settings: telemetry.ReadSettings(p.env.Get), File: t.file, Version: Version(), Secrets: p.Tools.SecretSet(), Log: p.Log, Cost: p.Models.UsageCost,
 		})
 	})
 	return t.telemetry, t.err

@@ -25,6 +25,7 @@ import (
 	"raddle.dev/internal/base/wording"
 	"raddle.dev/internal/process/app"
 	"raddle.dev/internal/process/conversation"
+	"raddle.dev/internal/terminal/console"
 	"raddle.dev/tool/permission"
 )
 
@@ -64,12 +65,8 @@ type Options struct {
 
 // A Terminal is where a conversation takes place.
 type Terminal struct {
-	Screen   *term.Screen
-	Out      *term.Output
-	In       *os.File
-	Keyboard *term.Keyboard
+	*console.Console
 	Prompter term.Prompter
-	SetTheme func(name string) bool // changes the colours; false for an unknown name
 }
 
 // A Session is a conversation on a terminal.

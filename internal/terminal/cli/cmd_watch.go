@@ -14,18 +14,20 @@ import (
 	"raddle.dev/graph"
 	"raddle.dev/internal/base/failure"
 	"raddle.dev/internal/base/term"
+	"raddle.dev/internal/process/app"
 	"raddle.dev/internal/report/overview"
 	"raddle.dev/internal/report/progress"
 	"raddle.dev/internal/report/question"
 	"raddle.dev/internal/storage/runs"
+	"raddle.dev/internal/terminal/console"
 	"raddle.dev/internal/terminal/runview"
 )
 
 // pollInterval is the time between two looks at the journal of a run that another process drives.
 const pollInterval = 200 * time.Millisecond
 
-func newWatchCommand(env *environment) *cobra.Command {
-	return newOutputCommand(env, "write `FORMAT`: text, json (a report at the end) or stream-json (also each event)", runWatch, &cobra.Command{
+func newWatchCommand(op *opener) *cobra.Command {
+	return newOutputCommand(op, "write `FORMAT`: text, json (a report at the end) or stream-json (also each event)", runWatch, &cobra.Command{
 		Use:   "watch RUN",
 		Short: "Follow a run that another process drives",
 		Long: `Prints what the run has done so far, and then what it does, from its journal, until it ends, waits for an answer
@@ -34,26 +36,26 @@ The exit code is the one that the run has now.`,
 		Example: `  raddle watch last
   raddle watch last --output stream-json`,
 		Args:              checkArgCount(1, 1, "the id of a run"),
-		ValidArgsFunction: completeRuns(env, 1, nil),
+		ValidArgsFunction: completeRuns(op, 1, nil),
 	})
 }
 
-func runWatch(ctx context.Context, env *environment, opts outputOptions, args []string) error {
+func runWatch(ctx context.Context, con *console.Console, p *app.Process, opts outputOptions, args []string) error {
 	ctx, stop := signalContext(ctx)
 	defer stop()
-	d, err := env.process.Runs.ReadRunDetail(ctx, args[0])
+	d, err := p.Runs.ReadRunDetail(ctx, args[0])
 	if err != nil {
 		return err
 	}
-	env.printNote("raddle: watching run %s", env.err.Paint(term.Cyan, d.Run))
-	show := newWatchedEvents(ctx, env, d)
+	con.PrintNote("raddle: watching run %s", con.Screen.Paint(term.Cyan, d.Run))
+	show := newWatchedEvents(ctx, con, p, d)
 	id := d.Run
 	seq := int64(0)
-	follower := env.process.Runs.FollowRun(id)
+	follower := p.Runs.FollowRun(id)
 	timer := time.NewTicker(pollInterval)
 	defer timer.Stop()
 	for {
-		if d, err = env.process.Runs.ReadRunDetail(ctx, id); err != nil {
+		if d, err = p.Runs.ReadRunDetail(ctx, id); err != nil {
 			break
 		}
 		var events []graph.Event
@@ -64,7 +66,7 @@ func runWatch(ctx context.Context, env *environment, opts outputOptions, args []
 		for _, ev := range events {
 			if seq++; opts.output == formatStream {
 				ev.Seq, ev.Run = seq, id
-				if err := env.printJSON(ev); err != nil {
+				if err := con.PrintJSON(ev); err != nil {
 					return err
 				}
 			}
@@ -74,9 +76,9 @@ func runWatch(ctx context.Context, env *environment, opts outputOptions, args []
 		case more:
 			continue
 		case over && opts.output != formatText:
-			return writeWatched(ctx, env, d, opts.output, seq+1)
+			return writeWatched(ctx, con, p, d, opts.output, seq+1)
 		case over:
-			return reportWatched(ctx, env, d)
+			return reportWatched(ctx, con, p, d)
 		}
 		select {
 		case <-ctx.Done():
@@ -84,7 +86,7 @@ func runWatch(ctx context.Context, env *environment, opts outputOptions, args []
 		}
 	}
 	if ctx.Err() != nil {
-		env.printNote("raddle: run %s was not stopped; raddle only stopped watching it", id)
+		con.PrintNote("raddle: run %s was not stopped; raddle only stopped watching it", id)
 		return silentExit{exitInterrupted}
 	}
 	return err
@@ -92,13 +94,13 @@ func runWatch(ctx context.Context, env *environment, opts outputOptions, args []
 
 // newWatchedEvents returns what prints the events of a run in the lines of run. If the agent of
 // the run cannot be loaded, it prints nothing.
-func newWatchedEvents(ctx context.Context, env *environment, d *runs.Detail) func(graph.Event) {
-	if env.quiet || d.Record == nil {
+func newWatchedEvents(ctx context.Context, con *console.Console, p *app.Process, d *runs.Detail) func(graph.Event) {
+	if con.Quiet || d.Record == nil {
 		return func(graph.Event) {}
 	}
-	a, err := env.process.LoadOfRun(ctx, d.Record, d.Foreign != nil)
+	a, err := p.LoadOfRun(ctx, d.Record, d.Foreign != nil)
 	if err != nil {
-		env.printWarning("the agent of the run cannot be loaded, so that only its end is shown: " + plainText(err.Error()))
+		con.PrintWarning("the agent of the run cannot be loaded, so that only its end is shown: " + plainText(err.Error()))
 		return func(graph.Event) {}
 	}
 	defer func() { _ = a.Close() }() // what is printed of it has been read
@@ -106,7 +108,7 @@ func newWatchedEvents(ctx context.Context, env *environment, d *runs.Detail) fun
 	if g, err := a.CompileGraph(); err == nil {
 		addKinds(kinds, "", g.Structure())
 	}
-	handle := newWatchedLines(env, a.Agent)
+	handle := newWatchedLines(con, a.Agent)
 	return func(ev graph.Event) {
 		if _, ok := ev.Body.(graph.TaskStarted); ok {
 			ev.Body = graph.TaskStarted{Kind: kinds[strings.TrimPrefix(ev.Path+"/"+ev.Node, "/")]}
@@ -116,10 +118,10 @@ func newWatchedEvents(ctx context.Context, env *environment, d *runs.Detail) fun
 }
 
 // newWatchedLines returns what writes the lines about the events of another process.
-func newWatchedLines(env *environment, a *flow.Agent) func(graph.Event) {
-	if env.showsBlocks() {
-		r := progress.NewReporter(env.err, progress.NewLook(env.err.Colors, os.Getenv), a)
-		r.Detail = env.verbose
+func newWatchedLines(con *console.Console, a *flow.Agent) func(graph.Event) {
+	if con.ShowsBlocks() {
+		r := progress.NewReporter(con.Screen, progress.NewLook(con.Screen.Colors, os.Getenv), a)
+		r.Detail = con.Verbose
 		return func(ev graph.Event) {
 			if ev.Path != "" && !strings.HasSuffix(ev.Path, "/") {
 				ev.Path += "/"
@@ -127,8 +129,8 @@ func newWatchedLines(env *environment, a *flow.Agent) func(graph.Event) {
 			r.HandleEvent(ev)
 		}
 	}
-	n := flow.NewNarrator(dimWriter{env.err}, a, false)
-	n.Detail = env.verbose
+	n := flow.NewNarrator(dimWriter{con.Screen}, a, false)
+	n.Detail = con.Verbose
 	return n.Event
 }
 
@@ -143,12 +145,12 @@ func addKinds(kinds map[string]string, prefix string, s graph.Structure) {
 }
 
 // writeWatched writes the report of a run that is not driven any more, or waits. The error has the exit code of the run.
-func writeWatched(ctx context.Context, env *environment, d *runs.Detail, format string, seq int64) error {
+func writeWatched(ctx context.Context, con *console.Console, p *app.Process, d *runs.Detail, format string, seq int64) error {
 	r := emptyReport(watchedCode(d.Snapshot.Status), nil)
 	r.Run, r.Agent, r.Status = &d.Run, &d.Agent, d.Status
 	switch status := d.Snapshot.Status; {
 	case status == graph.Done:
-		calls, err := env.process.Runs.ReadModelCalls(ctx, d.Run)
+		calls, err := p.Runs.ReadModelCalls(ctx, d.Run)
 		if err != nil {
 			return err
 		}
@@ -164,32 +166,32 @@ func writeWatched(ctx context.Context, env *environment, d *runs.Detail, format 
 	if !d.Final && d.Status != runs.Running {
 		r.Resume = new(resumeLine("raddle resume "+d.Run, graph.Result{Status: d.Snapshot.Status, Questions: d.Snapshot.Questions}))
 	}
-	if err := fromJournal(env, d, r); err != nil {
+	if err := fromJournal(p, d, r); err != nil {
 		return err
 	}
-	writeReport(env, format, r, seq)
+	writeReport(con, format, r, seq)
 	return exitSilently(r.ExitCode)
 }
 
 // reportWatched prints how a run has ended, or what it waits for. The error has the exit code of the run.
-func reportWatched(ctx context.Context, env *environment, d *runs.Detail) error {
+func reportWatched(ctx context.Context, con *console.Console, p *app.Process, d *runs.Detail) error {
 	resume := "raddle resume " + d.Run
 	switch d.Snapshot.Status {
 	case graph.Done:
 		o := flow.OutcomeOf(graph.Result{Status: graph.Done, Value: d.Snapshot.Result})
-		calls, err := env.process.Runs.ReadModelCalls(ctx, d.Run)
-		env.out.PrintText(o.Output)
+		calls, err := p.Runs.ReadModelCalls(ctx, d.Run)
+		con.Out.PrintText(o.Output)
 		return errors.Join(err, exitSilently(overview.DoneCode(o, calls)))
 	case graph.Waiting:
 		next := resumeLine(resume, graph.Result{Status: graph.Waiting, Questions: d.Snapshot.Questions})
 		if d.Status == runs.Running {
 			next = "answer where it is driven " + runview.DescribeWait(d.Info)
 		}
-		env.err.PrintLine(fmt.Sprintf("raddle: run %s waits for an answer", d.Run))
+		con.Screen.PrintLine(fmt.Sprintf("raddle: run %s waits for an answer", d.Run))
 		for _, q := range d.Snapshot.Questions {
-			env.err.PrintLine("  " + question.FormatName(q) + ": " + strings.ReplaceAll(strings.TrimSpace(question.FormatPrompt(q, env.err.Colors)), "\n", "\n    "))
+			con.Screen.PrintLine("  " + question.FormatName(q) + ": " + strings.ReplaceAll(strings.TrimSpace(question.FormatPrompt(q, con.Screen.Colors)), "\n", "\n    "))
 		}
-		env.err.PrintLine("next: " + next)
+		con.Screen.PrintLine("next: " + next)
 		return silentExit{exitWaiting}
 	case graph.Abandoned:
 		return &failure.Error{Kind: failure.Stale, Err: &runs.EndedError{ID: d.Run, Status: d.Snapshot.Status}}

@@ -65,7 +65,7 @@ func (g *Guide) askModel(ctx context.Context) (string, error) {
 		g.Screen.PrintLine("next: raddle doctor --online, or: raddle init")
 		return "", nil
 	}
-	g.Note("%s %s", g.Screen.Paint(term.Green, "✓"), text)
+	g.PrintNote("%s %s", g.Screen.Paint(term.Green, "✓"), text)
 	return "", nil
 }
 
@@ -90,7 +90,7 @@ func (g *Guide) askAgent(ctx context.Context) (next string, err error) {
 			continue
 		}
 		for _, f := range files {
-			g.Note("%s %s", g.Screen.Paint(term.Green, "✓"), g.Process.Dirs.ShortPath(f))
+			g.PrintNote("%s %s", g.Screen.Paint(term.Green, "✓"), g.Process.Dirs.ShortPath(f))
 		}
 		return "raddle run " + wording.QuoteWord(place.Name) + ` 'How long is the word "shuttle"?'`, nil
 	}
@@ -144,7 +144,7 @@ func (g *Guide) askCompletion(ctx context.Context) (string, error) {
 		return "", nil
 	}
 	if _, err := exec.LookPath("raddle"); err != nil {
-		g.Note("raddle is not on your PATH, so completion cannot be set up: go install puts it into $(go env GOPATH)/bin")
+		g.PrintNote("raddle is not on your PATH, so completion cannot be set up: go install puts it into $(go env GOPATH)/bin")
 		return "", nil
 	}
 	old, err := os.ReadFile(setup.file)
@@ -167,7 +167,7 @@ func (g *Guide) askCompletion(ctx context.Context) (string, error) {
 	if err := appendText(setup.file, text); err != nil {
 		return "", err
 	}
-	g.Note("%s %s is changed; new shells complete raddle's commands.", g.Screen.Paint(term.Green, "✓"), short)
+	g.PrintNote("%s %s is changed; new shells complete raddle's commands.", g.Screen.Paint(term.Green, "✓"), short)
 	return "", nil
 }
 
@@ -194,7 +194,7 @@ func (g *Guide) AskYesNo(ctx context.Context, what string) (bool, error) {
 // and without a terminal.
 func (g *Guide) AskToSend(ctx context.Context, plan string, agreed bool) error {
 	if agreed {
-		g.Note("%s", strings.TrimSpace(plan))
+		g.PrintNote("%s", strings.TrimSpace(plan))
 		return nil
 	}
 	if g.Prompter == nil {

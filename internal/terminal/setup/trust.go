@@ -17,7 +17,7 @@ import (
 func (g *Guide) WarnImplicitDirs(list []toolbox.ImplicitDir) {
 	for _, u := range list {
 		what, _, otherwise := g.describeImplicitDir(u)
-		g.Warn(term.CleanText(what + otherwise))
+		g.PrintWarning(term.CleanText(what + otherwise))
 	}
 }
 
