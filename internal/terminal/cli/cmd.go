@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"raddle.dev/internal/base/commandline"
 	"raddle.dev/internal/base/term"
 	"raddle.dev/internal/base/wording"
 	"raddle.dev/internal/process/app"
@@ -104,7 +105,9 @@ func refuseWords(op *opener) cobra.PositionalArgs {
 			return nil
 		}
 		next := "see: raddle --help"
-		switch near, same := wording.FindNearest(args[0], commandNamesOf(cmd)), synonyms[strings.TrimPrefix(cmd.CommandPath()+" "+args[0], "raddle ")]; {
+		near := wording.FindNearest(args[0], commandNamesOf(cmd))
+		same := commandline.Synonyms[strings.TrimPrefix(cmd.CommandPath()+" "+args[0], "raddle ")]
+		switch {
 		case same != "":
 			next = "use: raddle " + same
 		case near != "":
@@ -114,21 +117,6 @@ func refuseWords(op *opener) cobra.PositionalArgs {
 		}
 		return badUsage(next, "unknown command %q", args[0])
 	}
-}
-
-// synonyms are words that people try, with the commands that do what they mean.
-var synonyms = map[string]string{
-	"ls": "runs ls, or: raddle agents ls", "list": "runs ls, or: raddle agents ls", "ps": "runs ls",
-	"new": "agents new NAME", "create": "agents new NAME", "add": "agents new NAME",
-	"agents list": "agents ls", "agents create": "agents new NAME", "agents add": "agents new NAME",
-	"runs list": "runs ls", "runs delete": "runs rm RUN", "runs remove": "runs rm RUN", "runs log": "runs history RUN", "runs logs": "runs history RUN",
-	"models list": "models ls", "tools list": "tools ls", "tools run": "tools call [AGENT] NAME [JSON]", "config list": "config explain", "config ls": "config explain", "config unset": "config edit",
-	"server": "serve", "token": "serve token add NAME", "ui": "studio", "web": "studio",
-	"setup": "init", "configure": "init", "install": "agents install, or raddle init", "auth": "login PROVIDER", "key": "login PROVIDER", "keys": "info",
-	"repl": "chat", "ask": `run AGENT "PROMPT"`, "exec": `run AGENT "PROMPT"`, "start": `run AGENT "PROMPT"`, "continue": "resume RUN", "answers": "inbox",
-	"show": "runs show RUN", "history": "runs history RUN", "log": "runs history RUN", "logs": "runs history RUN", "diff": "runs diff RUN RUN", "fork": "runs fork RUN", "blame": "runs blame RUN",
-	"rm": "runs rm RUN", "cancel": "runs cancel RUN", "kill": "runs cancel RUN", "stop": "runs cancel RUN", "export": "runs export RUN", "import": "runs import FILE",
-	"draw": "graph AGENT", "validate": "check AGENT", "lint": "check AGENT", "status": "info", "settings": "config explain", "guide": "help", "docs": "help", "man": "help",
 }
 
 // flagError says what is wrong with a flag, and suggests the one that may have been meant. If a word before the flag is not a command, it

@@ -1,11 +1,9 @@
 package cli
 
 import (
-	"context"
 	"log/slog"
 	"os"
 	"slices"
-	"strings"
 
 	"raddle.dev/flow"
 	"raddle.dev/internal/base/term"
@@ -28,7 +26,8 @@ var (
 // openDevLog opens the developer log if --log-level or the variable asks for it. given
 // reports whether the flag was set.
 func (op *opener) openDevLog(given bool) error {
-	from, name := "--log-level", op.logLevel
+	from := "--log-level"
+	name := op.logLevel
 	if !given {
 		if from, name = logVariable, os.Getenv(logVariable); name == "" {
 			return nil
@@ -42,7 +41,10 @@ func (op *opener) openDevLog(given bool) error {
 		}
 		return badUsage(next, "%s: there is no level %q", from, name)
 	}
-	op.devLog = slog.New(slog.NewTextHandler(op.Screen, &slog.HandlerOptions{Level: logLevels[at], ReplaceAttr: op.cleanAttr}))
+	op.devLog = slog.New(slog.NewTextHandler(op.Screen, &slog.HandlerOptions{
+		Level:       logLevels[at],
+		ReplaceAttr: op.cleanAttr,
+	}))
 	return nil
 }
 
@@ -83,40 +85,10 @@ func runLogger(con *console.Console, p *app.Process) *slog.Logger {
 	case p.Log != nil:
 		return p.Log
 	case con.Verbose && !con.ShowsBlocks():
-		return slog.New(&logLines{screen: con.Screen})
+		return con.NewLog()
 	}
 	return nil
 }
-
-// logLines is a handler for people, which writes to standard error: the level, the message, the attributes.
-type logLines struct {
-	screen *term.Screen
-	attrs  string
-}
-
-func (h *logLines) Enabled(_ context.Context, level slog.Level) bool {
-	return level >= slog.LevelDebug
-}
-
-func (h *logLines) Handle(_ context.Context, r slog.Record) error {
-	line := strings.ToLower(r.Level.String()) + ": " + r.Message + h.attrs
-	r.Attrs(func(a slog.Attr) bool {
-		line += " " + a.String()
-		return true
-	})
-	h.screen.PrintLine(h.screen.Paint(term.Dim, term.OneLine(line)))
-	return nil
-}
-
-func (h *logLines) WithAttrs(attrs []slog.Attr) slog.Handler {
-	next := *h
-	for _, a := range attrs {
-		next.attrs += " " + a.String()
-	}
-	return &next
-}
-
-func (h *logLines) WithGroup(string) slog.Handler { return h }
 
 // plainText returns text from models, tools and files without characters that a terminal obeys.
 func plainText(s string) string { return term.CleanText(s) }
