@@ -118,7 +118,14 @@ func (js *Jobs) startJob(thread string, command proc.Command, record jobRecord, 
 		return nil, fmt.Errorf("%d background commands are running already: stop one with command_stop", running)
 	}
 	record.ID, record.Owner, record.Started = "job-"+strconv.Itoa(max(len(own), lastNumber(past))+1), proc.CurrentHandle(), time.Now()
-	j := &job{record: record, file: js.recordFile(thread, record.ID), redact: js.redactText, boxed: boxed, done: make(chan struct{}), begun: make(chan struct{})}
+	j := &job{
+		record: record,
+		file:   js.recordFile(thread, record.ID),
+		redact: js.redactText,
+		boxed:  boxed,
+		done:   make(chan struct{}),
+		begun:  make(chan struct{}),
+	}
 	if err := j.runCommand(command, input); err != nil {
 		return nil, err
 	}

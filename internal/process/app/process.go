@@ -74,9 +74,13 @@ func Open(o Options) (*Process, error) {
 	p.Keys = keystore.New(p.Dirs.Config, p.env)
 	p.Models.UseStoredKeys(p.Keys, func(key string) { p.Tools.SecretSet().Add(key) })
 	p.Tools.StoredKeys = p.Keys.FileKeys
-	p.Tools.Logins = &mcplogin.Tokens{Keys: p.Keys, Secret: func(values ...string) { p.Tools.SecretSet().Add(values...) }}
+	p.Tools.Logins = &mcplogin.Tokens{
+		Keys:   p.Keys,
+		Secret: func(values ...string) { p.Tools.SecretSet().Add(values...) },
+	}
 	p.Runs = runs.NewArchive(p.Dirs, p.Config.Store)
-	p.Tools.OpenMemory, p.Tools.Embedder = p.Runs.OpenMemory, p.openMemoryEmbedder
+	p.Tools.OpenMemory = p.Runs.OpenMemory
+	p.Tools.Embedder = p.openMemoryEmbedder
 	return p, err
 }
 

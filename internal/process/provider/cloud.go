@@ -38,7 +38,13 @@ func newCloudAccess(c config.Client, home string, env environ.Environ) *cloudAcc
 	through, _ := throughProxy(c.Proxy) // the configuration has checked it
 	switch c.Type {
 	case "bedrock":
-		a.aws = cloudkey.NewAWS(cloudkey.AWS{Env: env, Home: home, Profile: c.Profile, Instance: c.Instance, HTTP: through})
+		a.aws = cloudkey.NewAWS(cloudkey.AWS{
+			Env:      env,
+			Home:     home,
+			Profile:  c.Profile,
+			Instance: c.Instance,
+			HTTP:     through,
+		})
 	case "vertex":
 		a.google = cloudkey.NewGoogle(cloudkey.Google{Env: env, Home: home, Instance: c.Instance, HTTP: through})
 	default:
@@ -129,7 +135,8 @@ func (a *cloudAccess) vertexBase(ctx context.Context) (string, error) {
 	if strings.Contains(base, "/projects/") {
 		return base, nil
 	}
-	project, location := a.project(ctx), a.location()
+	project := a.project(ctx)
+	location := a.location()
 	if err := a.checkPlace(location, project != ""); err != nil {
 		return "", err
 	}
@@ -205,13 +212,20 @@ func openBedrock(_ context.Context, c *client, s openai.Config) (llm.Model, erro
 		MaxReply:      s.MaxReply,
 	}
 	if settings.Region == "" {
-		return nil, &llm.Error{Class: llm.Auth, Message: fmt.Sprintf("client %q: no region is set: set region of the client, or AWS_REGION", c.Name)}
+		return nil, &llm.Error{
+			Class:   llm.Auth,
+			Message: fmt.Sprintf("client %q: no region is set: set region of the client, or AWS_REGION", c.Name),
+		}
 	}
 	if settings.APIKey == "" {
 		settings.Advice = a.aws.Advice
 		settings.Credentials = func(ctx context.Context) (bedrock.Credentials, error) {
 			keys, err := a.aws.Keys(ctx, a.learn)
-			return bedrock.Credentials{KeyID: keys.ID, Secret: keys.Secret, Token: keys.Token}, c.explainCredentials(ctx, err)
+			return bedrock.Credentials{
+				KeyID:  keys.ID,
+				Secret: keys.Secret,
+				Token:  keys.Token,
+			}, c.explainCredentials(ctx, err)
 		}
 	}
 	return bedrock.New(settings)

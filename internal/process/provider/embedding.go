@@ -19,9 +19,21 @@ func (r *Resolver) EmbeddingConfig(id string) (embed.Config, error) {
 	case err != nil:
 		return embed.Config{}, err
 	case c.Key == "" && c.needsKey():
-		return embed.Config{}, &llm.Error{Class: llm.Auth, Host: c.Name, Message: "there is no key for the embedding model " + id + ": " + c.describeMissingKey()}
+		return embed.Config{}, &llm.Error{
+			Class:   llm.Auth,
+			Host:    c.Name,
+			Message: "there is no key for the embedding model " + id + ": " + c.describeMissingKey(),
+		}
 	}
-	e := embed.Config{API: embed.OpenAI, BaseURL: c.Base, Key: c.Key, KeyName: c.keyNames[0], KeySource: c.keySource(r.env), Model: name, Timeout: r.config.ReadTimeout}
+	e := embed.Config{
+		API:       embed.OpenAI,
+		BaseURL:   c.Base,
+		Key:       c.Key,
+		KeyName:   c.keyNames[0],
+		KeySource: c.keySource(r.env),
+		Model:     name,
+		Timeout:   r.config.ReadTimeout,
+	}
 	complete := wires[c.Type].embed
 	if complete == nil {
 		return embed.Config{}, failure.NewInvalid("name a model of a client that embeds: openai, gemini, ollama or an openai-compatible one, or write `keyword`",

@@ -184,8 +184,12 @@ func (k *Catalogue) factsOf(c *client, name, id string, settings *config.Config)
 	}
 	listed := k.findModel(c, name)
 	facts := flow.ModelFacts{
-		Window: listed.Window, Output: listed.Output, Price: listed.Price, Efforts: listed.Efforts, EffortTokens: listed.Budgets,
-		Free: listed.Free || c.Type == "script" || c.Type == "ollama" && isLoopback(c.Base),
+		Window:       listed.Window,
+		Output:       listed.Output,
+		Price:        listed.Price,
+		Efforts:      listed.Efforts,
+		EffortTokens: listed.Budgets,
+		Free:         listed.Free || c.Type == "script" || c.Type == "ollama" && isLoopback(c.Base),
 	}
 	facts.Provided = c.providedTools()
 	if c.Context > 0 {

@@ -59,7 +59,8 @@ func (r *Resolver) describeModel(id, name string) Model {
 	facts := r.Facts("", id)
 	info.Window = facts.Window
 	if !facts.IsUnpriced() {
-		info.Input, info.Output = &facts.Price.Input, &facts.Price.Output
+		info.Input = &facts.Price.Input
+		info.Output = &facts.Price.Output
 	}
 	return info
 }

@@ -92,7 +92,11 @@ func (g *Guide) addServer(ctx context.Context, address provider.ServerAddress, b
 	if err != nil {
 		return "", err
 	}
-	path, err := config.AddClient(g.Process.Dirs.Config, config.Client{Name: name, Type: "openai-compatible", Base: base}, g.Process.ConfigEnviron)
+	path, err := config.AddClient(g.Process.Dirs.Config, config.Client{
+		Name: name,
+		Type: "openai-compatible",
+		Base: base,
+	}, g.Process.ConfigEnviron)
 	if err != nil {
 		return "", err
 	}

@@ -24,7 +24,13 @@ func (g *Guide) LogInServer(ctx context.Context, id string) error {
 	}
 	ctx, cancel := signal.NotifyContext(ctx, os.Interrupt)
 	defer cancel()
-	grant, err := (&mcplogin.Login{Server: address, ClientID: login.ClientID, ClientSecret: login.ClientSecret, Port: login.Port, Show: g.showLogin}).Run(ctx)
+	grant, err := (&mcplogin.Login{
+		Server:       address,
+		ClientID:     login.ClientID,
+		ClientSecret: login.ClientSecret,
+		Port:         login.Port,
+		Show:         g.showLogin,
+	}).Run(ctx)
 	if errors.Is(err, context.Canceled) {
 		return term.ErrInterrupted
 	}

@@ -128,11 +128,15 @@ func findCompletionSetup(getenv func(string) string, home string) (setup complet
 	case "bash":
 		return completionSetup{file: filepath.Join(home, ".bashrc"), text: `eval "$(raddle completion bash)"`}, true
 	case "zsh":
-		return completionSetup{file: filepath.Join(cmp.Or(getenv("ZDOTDIR"), home), ".zshrc"),
-			text: "(( $+functions[compdef] )) || { autoload -Uz compinit && compinit; }\nsource <(raddle completion zsh)"}, true
+		return completionSetup{
+			file: filepath.Join(cmp.Or(getenv("ZDOTDIR"), home), ".zshrc"),
+			text: "(( $+functions[compdef] )) || { autoload -Uz compinit && compinit; }\nsource <(raddle completion zsh)",
+		}, true
 	case "fish":
-		return completionSetup{file: filepath.Join(cmp.Or(getenv("XDG_CONFIG_HOME"), filepath.Join(home, ".config")), "fish", "completions", "raddle.fish"),
-			text: "raddle completion fish | source"}, true
+		return completionSetup{
+			file: filepath.Join(cmp.Or(getenv("XDG_CONFIG_HOME"), filepath.Join(home, ".config")), "fish", "completions", "raddle.fish"),
+			text: "raddle completion fish | source",
+		}, true
 	}
 	return completionSetup{}, false
 }
@@ -186,7 +190,11 @@ func appendText(path, text string) error {
 
 // AskYesNo asks for yes or no; Enter alone means yes.
 func (g *Guide) AskYesNo(ctx context.Context, what string) (bool, error) {
-	answer, err := question.Ask(ctx, g.Prompter, graph.Question{Kind: question.KindConfirm, Prompt: what, Options: []string{"yes", "no"}}, g.Screen.Colors)
+	answer, err := question.Ask(ctx, g.Prompter, graph.Question{
+		Kind:    question.KindConfirm,
+		Prompt:  what,
+		Options: []string{"yes", "no"},
+	}, g.Screen.Colors)
 	return answer == "yes", err
 }
 
@@ -210,7 +218,8 @@ func (g *Guide) AskToSend(ctx context.Context, plan string, agreed bool) error {
 // ListSteps returns the commands that do what the questions would, and the model if one is set up already.
 func (g *Guide) ListSteps() (model, steps string) {
 	models := g.Process.Models
-	id, set := g.Process.Config.Model, g.Process.Config.Model != ""
+	id := g.Process.Config.Model
+	set := g.Process.Config.Model != ""
 	if !set {
 		id, _ = models.SuggestModel()
 	}
