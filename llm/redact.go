@@ -31,7 +31,8 @@ type redactingModel struct {
 // Stream implements Model.
 func (m *redactingModel) Stream(ctx context.Context, r Request) iter.Seq2[Delta, error] {
 	return func(yield func(Delta, error) bool) {
-		text, reasoning := redact.NewStream(m.text, m.hold), redact.NewStream(m.text, m.hold)
+		text := redact.NewStream(m.text, m.hold)
+		reasoning := redact.NewStream(m.text, m.hold)
 		give := func(d Delta) bool { return d == Delta{} || yield(d, nil) }
 		for d, err := range m.model.Stream(ctx, RedactRequest(r, m.text)) {
 			ends := err != nil || d.Done != nil
@@ -104,16 +105,21 @@ func redactParts(parts []Part, text func(string) string) []Part {
 			p.Text, p.Extra = text(p.Text), redactExtra(p.Extra, text)
 			out[i] = p
 		case Reasoning:
-			is, extra := text(p.Text), redactExtra(p.Extra, text)
+			is := text(p.Text)
+			extra := redactExtra(p.Extra, text)
 			if is != p.Text || len(extra) != len(p.Extra) {
-				p.Text, p.Signature, extra = is, "", nil
+				p.Text = is
+				p.Signature = ""
+				extra = nil
 			}
 			p.Extra = extra
 			out[i] = p
 		case ToolCall:
-			args, extra := redactJSON(p.Args, text), redactExtra(p.Extra, text)
+			args := redactJSON(p.Args, text)
+			extra := redactExtra(p.Extra, text)
 			if string(args) != string(p.Args) || len(extra) != len(p.Extra) {
-				p.Signature, extra = "", nil
+				p.Signature = ""
+				extra = nil
 			}
 			p.ID, p.Name, p.Args, p.Extra = text(p.ID), text(p.Name), args, extra
 			out[i] = p

@@ -68,7 +68,7 @@ var bareParticiples = []string{
 
 // participleReasons maps the functions that are named by a bare participle to the reason.
 var participleReasons = map[string]string{
-	"internal/terminal/cli/log.Enabled": "log/slog calls it by this name",
+	"internal/terminal/console/log.Enabled": "log/slog calls it by this name",
 }
 
 // A languageCount holds the counts for one package, or for all.

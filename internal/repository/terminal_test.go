@@ -23,7 +23,7 @@ func TestStreams(t *testing.T) {
 			}
 			ast.Inspect(f.syntax, func(n ast.Node) bool {
 				if what := directOutput(n); what != "" {
-					t.Errorf("%s:%d: %s writes past internal/base/term: use the streams that the caller supplies (in internal/terminal/cli: env.out and env.err)", f.path, f.line(n), what)
+					t.Errorf("%s:%d: %s writes past internal/base/term: use the streams that the caller supplies (in internal/terminal/cli: Out and Screen of the console)", f.path, f.line(n), what)
 				}
 				return true
 			})

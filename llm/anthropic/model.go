@@ -88,16 +88,32 @@ var _ llm.Model = (*Model)(nil)
 // *llm.Error of class llm.Auth.
 func New(c Config) (*Model, error) {
 	client, err := wire.New(wire.Config{
-		Name: "anthropic", Model: c.Model, Default: defaultURL, BaseURL: c.BaseURL, Key: c.APIKey, KeyName: c.KeyName,
-		HTTP: c.HTTPClient, Read: c.ReadTimeout, Headers: c.Headers, Body: c.Body,
-		StreamTimeout: c.StreamTimeout, MaxReply: c.MaxReply, Authorize: c.Authorize,
+		Name:          "anthropic",
+		Model:         c.Model,
+		Default:       defaultURL,
+		BaseURL:       c.BaseURL,
+		Key:           c.APIKey,
+		KeyName:       c.KeyName,
+		HTTP:          c.HTTPClient,
+		Read:          c.ReadTimeout,
+		Headers:       c.Headers,
+		Body:          c.Body,
+		StreamTimeout: c.StreamTimeout,
+		MaxReply:      c.MaxReply,
+		Authorize:     c.Authorize,
 	})
 	if err != nil {
 		return nil, err
 	}
 	base := client.BaseURL()
 	if c.Vertex {
-		m := &Model{name: c.Model, client: client, header: map[string]string{}, origin: "anthropic.vertex", vertex: true}
+		m := &Model{
+			name:   c.Model,
+			client: client,
+			header: map[string]string{},
+			origin: "anthropic.vertex",
+			vertex: true,
+		}
 		m.url = strings.TrimRight(base.String(), "/") + "/publishers/anthropic/models/" + url.PathEscape(c.Model) + ":streamRawPredict"
 		if c.APIKey != "" {
 			m.header["Authorization"] = "Bearer " + c.APIKey
@@ -105,7 +121,15 @@ func New(c Config) (*Model, error) {
 		return m, nil
 	}
 	base.Path = strings.TrimSuffix(strings.TrimSuffix(base.Path, "/"), "/v1")
-	m := &Model{name: c.Model, client: client, mark: cacheMark(c.CacheTTL), strict: c.Strict, url: base.JoinPath("v1/messages").String(), header: map[string]string{"anthropic-version": version}, origin: "anthropic"}
+	m := &Model{
+		name:   c.Model,
+		client: client,
+		mark:   cacheMark(c.CacheTTL),
+		strict: c.Strict,
+		url:    base.JoinPath("v1/messages").String(),
+		header: map[string]string{"anthropic-version": version},
+		origin: "anthropic",
+	}
 	if c.APIKey != "" {
 		m.header["x-api-key"] = c.APIKey
 	}
@@ -121,7 +145,13 @@ func (m *Model) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Delta, 
 		if err != nil {
 			return llm.Reply{}, err
 		}
-		d := &decoder{client: m.client, origin: m.origin, parts: m.client.NewAssembly(m.origin, emit), kept: map[int]*keptBlock{}, citations: map[int][]json.RawMessage{}}
+		d := &decoder{
+			client:    m.client,
+			origin:    m.origin,
+			parts:     m.client.NewAssembly(m.origin, emit),
+			kept:      map[int]*keptBlock{},
+			citations: map[int][]json.RawMessage{},
+		}
 		said := body.Messages
 		for range mostPauses {
 			if err := m.client.Exchange(ctx, m.url, m.header, body, d); err != nil {

@@ -98,9 +98,17 @@ func cacheMark(ttl string) object {
 }
 
 func (m *Model) buildRequest(r llm.Request) (request, error) {
-	q := request{Model: m.name, MaxTokens: r.MaxTokens, Stream: true, Temperature: r.Temperature, TopP: r.TopP, StopSequences: r.Stop}
+	q := request{
+		Model:         m.name,
+		MaxTokens:     r.MaxTokens,
+		Stream:        true,
+		Temperature:   r.Temperature,
+		TopP:          r.TopP,
+		StopSequences: r.Stop,
+	}
 	if m.vertex {
-		q.Model, q.Version = "", vertexVersion
+		q.Model = ""
+		q.Version = vertexVersion
 	}
 	if r.System != "" {
 		q.System = []block{{Type: "text", Text: r.System}}
@@ -134,7 +142,8 @@ func (m *Model) buildRequest(r llm.Request) (request, error) {
 	q.Messages, err = m.buildMessages(r.Messages)
 	if len(q.Messages) == 0 && r.System != "" {
 		// A conversation must not be empty.
-		q.Messages, q.System = []message{{Role: "user", Content: q.System}}, nil
+		q.Messages = []message{{Role: "user", Content: q.System}}
+		q.System = nil
 	}
 	q.markCache(m.mark)
 	return q, err
@@ -296,7 +305,10 @@ func imageBlock(p llm.Image) block {
 	if len(p.Data) == 0 {
 		return block{Type: "image", Source: object{"type": "url", "url": p.URL}}
 	}
-	return block{Type: "image", Source: object{"type": "base64", "media_type": p.MIME, "data": base64.StdEncoding.EncodeToString(p.Data)}}
+	return block{
+		Type:   "image",
+		Source: object{"type": "base64", "media_type": p.MIME, "data": base64.StdEncoding.EncodeToString(p.Data)},
+	}
 }
 
 func (m *Model) documentBlock(p llm.File) (block, error) {

@@ -88,7 +88,8 @@ const pauseTurn = "pause_turn"
 
 // startAgain prepares the decoder for the rest of a reply that was paused.
 func (d *decoder) startAgain() {
-	d.first, d.stop = d.slots, ""
+	d.first = d.slots
+	d.stop = ""
 	d.before = d.before.Add(d.usage)
 	d.usage = llm.Usage{}
 }
@@ -110,7 +111,8 @@ func (d *decoder) applyEvent(e event) error {
 	n := d.first + int(e.Index)
 	switch e.Type {
 	case "message_start":
-		d.id, d.model = string(e.Message.ID), string(e.Message.Model)
+		d.id = string(e.Message.ID)
+		d.model = string(e.Message.Model)
 		d.updateUsage(e.Message.Usage)
 	case "content_block_start":
 		d.slots = max(d.slots, n+1)
@@ -207,8 +209,13 @@ func (d *decoder) finishKept() {
 			Type, Name string
 			Input      json.RawMessage
 		}
-		_ = json.Unmarshal(b.start, &call)                                                                                                    // it was read before
-		_ = d.parts.SetPart(n, llm.Item{Kind: call.Type, Text: wire.DescribeInput(call.Name, call.Input), Raw: b.start, Origin: d.origin}, 0) // it has room
+		_ = json.Unmarshal(b.start, &call) // it was read before
+		_ = d.parts.SetPart(n, llm.Item{
+			Kind:   call.Type,
+			Text:   wire.DescribeInput(call.Name, call.Input),
+			Raw:    b.start,
+			Origin: d.origin,
+		}, 0) // it has room
 	}
 }
 
@@ -216,7 +223,9 @@ func (d *decoder) finishKept() {
 // are zero and do not change the stored value.
 func (d *decoder) updateUsage(t tokens) {
 	if sum := int(t.InputTokens + t.CacheReadInputTokens + t.CacheCreationInputTokens); sum > 0 {
-		d.usage.Input, d.usage.Cached, d.usage.Written = sum, int(t.CacheReadInputTokens), int(t.CacheCreationInputTokens)
+		d.usage.Input = sum
+		d.usage.Cached = int(t.CacheReadInputTokens)
+		d.usage.Written = int(t.CacheCreationInputTokens)
 	}
 	if t.OutputTokens > 0 {
 		d.usage.Output = int(t.OutputTokens)

@@ -157,7 +157,8 @@ func (b *turnBuilder) mediaBlock(p llm.Part) (block, error) {
 		case m.Format == "":
 			return block{}, b.model.client.UnsupportedError("a file of the type " + p.MIME + "; Bedrock accepts PDF and text")
 		}
-		m.Name, m.Source.Bytes = b.documentName(p.Name), p.Data
+		m.Name = b.documentName(p.Name)
+		m.Source.Bytes = p.Data
 		return block{Document: m}, nil
 	}
 	return block{}, b.model.client.UnsupportedError("a part that is no picture and no file")
@@ -218,7 +219,8 @@ func splitTurns(turns []message) []message {
 				list = append(list, run, between)
 				run = message{}
 			}
-			run.Role, run.Content = turn.Role, append(run.Content, b)
+			run.Role = turn.Role
+			run.Content = append(run.Content, b)
 		}
 		list = append(list, run)
 	}

@@ -74,10 +74,20 @@ func New(c Config) (*Model, error) {
 	address := cmp.Or(c.BaseURL, ServiceURL(region))
 	c.KeyName = cmp.Or(c.KeyName, "AWS_BEARER_TOKEN_BEDROCK")
 	settings := wire.Config{
-		Name: "bedrock", Model: c.Model, Default: ServiceURL("us-east-1"), BaseURL: address, Key: c.APIKey, KeyName: c.KeyName,
-		HTTP: c.HTTPClient, Read: c.ReadTimeout, Headers: c.Headers, Body: c.Body,
-		StreamTimeout: c.StreamTimeout, MaxReply: c.MaxReply,
-		Media: eventMedia, Translate: translateFrames,
+		Name:          "bedrock",
+		Model:         c.Model,
+		Default:       ServiceURL("us-east-1"),
+		BaseURL:       address,
+		Key:           c.APIKey,
+		KeyName:       c.KeyName,
+		HTTP:          c.HTTPClient,
+		Read:          c.ReadTimeout,
+		Headers:       c.Headers,
+		Body:          c.Body,
+		StreamTimeout: c.StreamTimeout,
+		MaxReply:      c.MaxReply,
+		Media:         eventMedia,
+		Translate:     translateFrames,
 	}
 	signs := c.APIKey == "" && c.Credentials != nil
 	switch {
@@ -95,8 +105,12 @@ func New(c Config) (*Model, error) {
 	}
 	base := client.BaseURL()
 	m := &Model{
-		name: c.Model, maker: makerOf(c.Model), client: client, header: map[string]string{"Accept": eventMedia}, advice: c.Advice,
-		url: strings.TrimRight(base.String(), "/") + "/model/" + escapeID(c.Model) + "/converse-stream",
+		name:   c.Model,
+		maker:  makerOf(c.Model),
+		client: client,
+		header: map[string]string{"Accept": eventMedia},
+		advice: c.Advice,
+		url:    strings.TrimRight(base.String(), "/") + "/model/" + escapeID(c.Model) + "/converse-stream",
 	}
 	m.origin = "bedrock." + cmp.Or(m.maker, m.name) + "@" + base.Host
 	if c.APIKey != "" {
@@ -161,7 +175,12 @@ func (m *Model) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Delta, 
 		if err != nil {
 			return llm.Reply{}, err
 		}
-		d := &decoder{client: m.client, parts: m.client.NewAssembly(m.origin, emit), origin: m.origin, redacted: map[int][]byte{}}
+		d := &decoder{
+			client:   m.client,
+			parts:    m.client.NewAssembly(m.origin, emit),
+			origin:   m.origin,
+			redacted: map[int][]byte{},
+		}
 		if err := m.client.Exchange(ctx, m.url, m.header, body, d); err != nil {
 			return llm.Reply{}, m.explain(err)
 		}

@@ -94,7 +94,8 @@ func (m *Model) buildRequest(r llm.Request) (request, error) {
 	}
 	q.Messages = b.turns
 	if len(q.Messages) == 0 && len(q.System) > 0 { // a conversation must not be empty
-		q.Messages, q.System = []message{{Role: "user", Content: q.System}}, nil
+		q.Messages = []message{{Role: "user", Content: q.System}}
+		q.System = nil
 	}
 	if m.maker == "meta" || m.maker == "mistral" {
 		q.Messages = splitTurns(q.Messages)

@@ -79,7 +79,12 @@ func (d *decoder) Event(ev wire.Event) (done bool, err error) {
 		d.stop = string(e.StopReason)
 	case "metadata":
 		if u := e.Usage; u != nil {
-			d.usage = llm.Usage{Input: int(u.Input + u.Read + u.Written), Output: int(u.Output), Cached: int(u.Read), Written: int(u.Written)}
+			d.usage = llm.Usage{
+				Input:   int(u.Input + u.Read + u.Written),
+				Output:  int(u.Output),
+				Cached:  int(u.Read),
+				Written: int(u.Written),
+			}
 		}
 		return d.stop != "", nil
 	}

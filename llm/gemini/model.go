@@ -67,9 +67,19 @@ var _ llm.Model = (*Model)(nil)
 // *llm.Error of class llm.Auth.
 func New(c Config) (*Model, error) {
 	client, err := wire.New(wire.Config{
-		Name: "gemini", Model: c.Model, Default: defaultURL, BaseURL: c.BaseURL, Key: c.APIKey, KeyName: c.KeyName,
-		HTTP: c.HTTPClient, Read: c.ReadTimeout, Headers: c.Headers, Body: c.Body,
-		StreamTimeout: c.StreamTimeout, MaxReply: c.MaxReply, Authorize: c.Authorize,
+		Name:          "gemini",
+		Model:         c.Model,
+		Default:       defaultURL,
+		BaseURL:       c.BaseURL,
+		Key:           c.APIKey,
+		KeyName:       c.KeyName,
+		HTTP:          c.HTTPClient,
+		Read:          c.ReadTimeout,
+		Headers:       c.Headers,
+		Body:          c.Body,
+		StreamTimeout: c.StreamTimeout,
+		MaxReply:      c.MaxReply,
+		Authorize:     c.Authorize,
 	})
 	if err != nil {
 		return nil, err
@@ -78,7 +88,8 @@ func New(c Config) (*Model, error) {
 	base := client.BaseURL()
 	switch {
 	case c.Vertex:
-		m.origin, m.vertex = "gemini.vertex", true
+		m.origin = "gemini.vertex"
+		m.vertex = true
 		base = base.JoinPath("publishers/google/models/" + url.PathEscape(c.Model) + ":streamGenerateContent")
 	case !strings.HasPrefix(path.Base(base.Path), "v1"):
 		base = base.JoinPath(defaultVersion)

@@ -308,5 +308,9 @@ func (m *Model) resultPart(p llm.ToolResult) (*part, []*part, error) {
 		}
 	}
 	text := llm.Message{Parts: p.Content}.Text()
-	return &part{FunctionResponse: &functionResponse{ID: m.callID(p.CallID), Name: p.Name, Response: object{key: text}}}, attached, nil
+	return &part{FunctionResponse: &functionResponse{
+		ID:       m.callID(p.CallID),
+		Name:     p.Name,
+		Response: object{key: text},
+	}}, attached, nil
 }

@@ -146,7 +146,11 @@ func (d *decoder) applyPart(raw json.RawMessage) (err error) {
 		if strings.HasPrefix(media.MIMEType, "image/") {
 			return d.parts.AddPart(llm.Image{MIME: media.MIMEType, Data: media.Data}, len(media.Data))
 		}
-		return d.parts.AddPart(llm.File{Name: media.DisplayName, MIME: media.MIMEType, Data: media.Data}, len(media.Data))
+		return d.parts.AddPart(llm.File{
+			Name: media.DisplayName,
+			MIME: media.MIMEType,
+			Data: media.Data,
+		}, len(media.Data))
 	case p.Text == "":
 	case p.Thought:
 		err = d.parts.AddReasoning(d.slots.Next(wire.ThoughtPart), p.Text)
@@ -219,7 +223,12 @@ func (d *decoder) addGrounding() error {
 	if len(g.WebSearchQueries) == 0 {
 		return nil
 	}
-	return d.parts.AddPart(llm.Item{Kind: groundingKind, Text: wire.DescribeSearch(g.WebSearchQueries...), Raw: d.grounds, Origin: d.origin}, len(d.grounds))
+	return d.parts.AddPart(llm.Item{
+		Kind:   groundingKind,
+		Text:   wire.DescribeSearch(g.WebSearchQueries...),
+		Raw:    d.grounds,
+		Origin: d.origin,
+	}, len(d.grounds))
 }
 
 func (d *decoder) buildReply(turn int) llm.Reply {

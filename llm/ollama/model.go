@@ -73,15 +73,32 @@ func New(c Config) (*Model, error) {
 		address = defaultURL
 	}
 	client, err := wire.New(wire.Config{
-		Name: "ollama", Model: c.Model, Default: defaultURL, BaseURL: address, Key: c.APIKey, KeyName: c.KeyName,
-		HTTP: c.HTTPClient, Read: c.ReadTimeout, Headers: c.Headers, Body: c.Body,
-		StreamTimeout: c.StreamTimeout, MaxReply: c.MaxReply,
+		Name:          "ollama",
+		Model:         c.Model,
+		Default:       defaultURL,
+		BaseURL:       address,
+		Key:           c.APIKey,
+		KeyName:       c.KeyName,
+		HTTP:          c.HTTPClient,
+		Read:          c.ReadTimeout,
+		Headers:       c.Headers,
+		Body:          c.Body,
+		StreamTimeout: c.StreamTimeout,
+		MaxReply:      c.MaxReply,
 	})
 	if err != nil {
 		return nil, err
 	}
 	base := client.BaseURL()
-	m := &Model{name: c.Model, client: client, base: strings.TrimRight(base.String(), "/"), header: map[string]string{}, origin: "ollama@" + base.Host, window: max(0, c.Context), turn: make(chan struct{}, 1)}
+	m := &Model{
+		name:   c.Model,
+		client: client,
+		base:   strings.TrimRight(base.String(), "/"),
+		header: map[string]string{},
+		origin: "ollama@" + base.Host,
+		window: max(0, c.Context),
+		turn:   make(chan struct{}, 1),
+	}
 	if c.APIKey != "" {
 		m.header["Authorization"] = "Bearer " + c.APIKey
 	}

@@ -85,8 +85,13 @@ func New(c Config) (*Model, error) {
 	}
 	base := client.BaseURL()
 	m := &Model{
-		name: c.Model, client: client, url: base.JoinPath("chat/completions").String(), header: authHeader(base.Hostname(), c.APIKey),
-		origin: chatOrigin + "@" + base.Host, server: ProfileAt(base.Hostname()), calls: callRule,
+		name:   c.Model,
+		client: client,
+		url:    base.JoinPath("chat/completions").String(),
+		header: authHeader(base.Hostname(), c.APIKey),
+		origin: chatOrigin + "@" + base.Host,
+		server: ProfileAt(base.Hostname()),
+		calls:  callRule,
 	}
 	if c.Profile != "" {
 		known := false
@@ -119,9 +124,18 @@ func (c Config) wantsStrict(own bool) bool { return c.Strict == "on" || c.Strict
 
 func newClient(c Config) (*wire.Client, error) {
 	return wire.New(wire.Config{
-		Name: "openai", Model: c.Model, Default: defaultURL, BaseURL: c.BaseURL, Key: c.APIKey, KeyName: c.KeyName,
-		HTTP: c.HTTPClient, Read: c.ReadTimeout, Headers: c.Headers, Body: c.Body,
-		StreamTimeout: c.StreamTimeout, MaxReply: c.MaxReply,
+		Name:          "openai",
+		Model:         c.Model,
+		Default:       defaultURL,
+		BaseURL:       c.BaseURL,
+		Key:           c.APIKey,
+		KeyName:       c.KeyName,
+		HTTP:          c.HTTPClient,
+		Read:          c.ReadTimeout,
+		Headers:       c.Headers,
+		Body:          c.Body,
+		StreamTimeout: c.StreamTimeout,
+		MaxReply:      c.MaxReply,
 	})
 }
 

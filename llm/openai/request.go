@@ -45,7 +45,10 @@ func (m *Model) buildRequest(r llm.Request) (request, error) {
 	}
 	messages, err := m.buildMessages(r)
 	q := request{
-		Model: m.name, Messages: messages, Stream: true, Stop: r.Stop,
+		Model:    m.name,
+		Messages: messages,
+		Stream:   true,
+		Stop:     r.Stop,
 	}
 	q.setEffort(r.Effort, m.server.Effort)
 	if !refusesSampling(m.name, r.Effort) {
@@ -125,7 +128,8 @@ func (m *Model) buildMessages(r llm.Request) ([]message, error) {
 			return nil
 		}
 		user, err := m.userMessage(media)
-		list, media = append(list, user), nil
+		list = append(list, user)
+		media = nil
 		return err
 	}
 	for _, msg := range r.Messages {
@@ -134,7 +138,8 @@ func (m *Model) buildMessages(r llm.Request) ([]message, error) {
 			if err != nil {
 				return nil, err
 			}
-			list, media = append(list, results...), append(media, more...)
+			list = append(list, results...)
+			media = append(media, more...)
 			continue
 		}
 		if err := flush(); err != nil {

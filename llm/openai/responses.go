@@ -43,9 +43,14 @@ func NewResponses(c Config) (*Responses, error) {
 	}
 	base := client.BaseURL()
 	return &Responses{
-		name: c.Model, client: client, url: base.JoinPath("responses").String(), header: authHeader(base.Hostname(), c.APIKey),
-		origin: responsesOrigin + "@" + base.Host, reasons: mayReason(c.Model), keyed: isOpenAI(base.Hostname()),
-		strict: c.wantsStrict(isOpenAI(base.Hostname())),
+		name:    c.Model,
+		client:  client,
+		url:     base.JoinPath("responses").String(),
+		header:  authHeader(base.Hostname(), c.APIKey),
+		origin:  responsesOrigin + "@" + base.Host,
+		reasons: mayReason(c.Model),
+		keyed:   isOpenAI(base.Hostname()),
+		strict:  c.wantsStrict(isOpenAI(base.Hostname())),
 	}, nil
 }
 
@@ -78,7 +83,12 @@ func (m *Responses) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Del
 		if err != nil {
 			return llm.Reply{}, err
 		}
-		d := &responsesDecoder{client: m.client, parts: m.client.NewAssembly(m.origin, emit), origin: m.origin, seen: map[int]bool{}}
+		d := &responsesDecoder{
+			client: m.client,
+			parts:  m.client.NewAssembly(m.origin, emit),
+			origin: m.origin,
+			seen:   map[int]bool{},
+		}
 		if err := m.client.Exchange(ctx, m.url, m.header, body, d); err != nil {
 			return llm.Reply{}, explainEndpoint(err, m.client.BaseURL().Hostname())
 		}

@@ -184,7 +184,8 @@ func (d *responsesDecoder) closeMessage(n wire.Count, item outputItem, raw json.
 		slot := slotOf(n, wire.Count(i))
 		text := content.Text
 		if content.Type == "refusal" {
-			d.refused, text = true, content.Refusal
+			d.refused = true
+			text = content.Refusal
 		}
 		if rest, ok := strings.CutPrefix(text, d.parts.ReadText(slot)); ok {
 			if err := d.parts.AddText(slot, rest); err != nil {
@@ -308,7 +309,8 @@ func (d *responsesDecoder) applyResponse(e responsesEvent) error {
 	if err := json.Unmarshal(e.Response, &r); err != nil {
 		return d.client.MalformedError("the stream contains a response of an unknown form", err)
 	}
-	d.id, d.model = string(r.ID), string(r.Model)
+	d.id = string(r.ID)
+	d.model = string(r.Model)
 	if e.Type == "response.created" {
 		return nil
 	}
@@ -325,8 +327,12 @@ func (d *responsesDecoder) applyResponse(e responsesEvent) error {
 	}
 	u := r.Usage
 	d.usage = llm.Usage{
-		Input: int(u.InputTokens), Output: int(u.OutputTokens), Cached: int(u.InputTokensDetails.CachedTokens),
-		Written: int(u.InputTokensDetails.CacheWriteTokens), Reasoning: int(u.OutputTokensDetails.ReasoningTokens), Searches: d.searches,
+		Input:     int(u.InputTokens),
+		Output:    int(u.OutputTokens),
+		Cached:    int(u.InputTokensDetails.CachedTokens),
+		Written:   int(u.InputTokensDetails.CacheWriteTokens),
+		Reasoning: int(u.OutputTokensDetails.ReasoningTokens),
+		Searches:  d.searches,
 	}
 	d.stop = llm.StopEnd
 	if e.Type == "response.incomplete" {

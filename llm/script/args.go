@@ -115,7 +115,8 @@ func jsonNode(dec *json.Decoder) (*yaml.Node, error) {
 	case json.Delim:
 		n := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Style: yaml.FlowStyle}
 		if v == '[' {
-			n.Kind, n.Tag = yaml.SequenceNode, "!!seq"
+			n.Kind = yaml.SequenceNode
+			n.Tag = "!!seq"
 		}
 		for dec.More() {
 			item, err := jsonNode(dec) // object keys are strings and are read in the same way

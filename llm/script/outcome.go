@@ -42,7 +42,8 @@ func (e *entry) fillValues(r llm.Request) (*entry, error) {
 	if !e.fills {
 		return e, nil
 	}
-	filled, all := *e, outcomeTexts(r)
+	filled := *e
+	all := outcomeTexts(r)
 	var failed error
 	put := func(text string, escape func(string) string) string {
 		return place().ReplaceAllStringFunc(text, func(found string) string {

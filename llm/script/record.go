@@ -188,7 +188,9 @@ func (r *Recorder) newEntry(req llm.Request, reply llm.Reply, failure *llm.Error
 	}
 	if failure != nil {
 		f := *failure
-		f.Message, f.Host, f.Err = r.redactText(f.Message), "", nil
+		f.Message = r.redactText(f.Message)
+		f.Host = ""
+		f.Err = nil
 		f.RetryAfter = f.RetryAfter.Truncate(time.Millisecond)
 		e.err = &f
 		return e, nil

@@ -25,7 +25,11 @@ func renderEntry(e *entry, others []llm.Part) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		data, err := yaml.Dump(&yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq", Content: []*yaml.Node{n}}, yaml.WithLineWidth(-1))
+		data, err := yaml.Dump(&yaml.Node{
+			Kind:    yaml.SequenceNode,
+			Tag:     "!!seq",
+			Content: []*yaml.Node{n},
+		}, yaml.WithLineWidth(-1))
 		if err != nil {
 			continue
 		}
@@ -81,7 +85,12 @@ func (m mapping) setTexts(key string, values []string) {
 	}
 	list := &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq", Style: yaml.FlowStyle}
 	for _, v := range values {
-		list.Content = append(list.Content, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: v, Style: yaml.DoubleQuotedStyle})
+		list.Content = append(list.Content, &yaml.Node{
+			Kind:  yaml.ScalarNode,
+			Tag:   "!!str",
+			Value: v,
+			Style: yaml.DoubleQuotedStyle,
+		})
 	}
 	if len(values) > 0 {
 		m.set(key, list)
@@ -108,7 +117,12 @@ func (e *entry) yamlNode(style yaml.Style) (*yaml.Node, error) {
 	m.setTexts("match", e.match)
 	m.setCount("turn", e.turn)
 	if e.digest != "" {
-		m.set("request", &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: e.digest, Style: yaml.SingleQuotedStyle})
+		m.set("request", &yaml.Node{
+			Kind:  yaml.ScalarNode,
+			Tag:   "!!str",
+			Value: e.digest,
+			Style: yaml.SingleQuotedStyle,
+		})
 	}
 	m.setTexts("after", e.after)
 	m.setCount("delay_ms", int(e.delay/time.Millisecond))

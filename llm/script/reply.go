@@ -37,8 +37,20 @@ func New(name string, replies []Reply) *Transcript {
 }
 
 func (r Reply) newEntry() *entry {
-	e := &entry{line: r.Line, match: r.Match, turn: r.Turn, after: r.After, text: r.Text, reasoning: r.Reasoning, calls: r.Calls,
-		err: r.Err, delay: r.Delay, repeat: r.Repeat, usage: r.Usage, stop: r.Stop}
+	e := &entry{
+		line:      r.Line,
+		match:     r.Match,
+		turn:      r.Turn,
+		after:     r.After,
+		text:      r.Text,
+		reasoning: r.Reasoning,
+		calls:     r.Calls,
+		err:       r.Err,
+		delay:     r.Delay,
+		repeat:    r.Repeat,
+		usage:     r.Usage,
+		stop:      r.Stop,
+	}
 	for i := range e.calls {
 		if e.calls[i].Args == nil {
 			e.calls[i].Args = json.RawMessage("{}")
@@ -59,8 +71,20 @@ func ReadReply(d *strictyaml.Document, n *yaml.Node, own map[string]func(*yaml.N
 		return Reply{Line: n.Line, Text: n.Value}
 	}
 	e := l.parseEntry(n, own)
-	return Reply{Line: e.line, Match: e.match, Turn: e.turn, After: e.after, Text: e.text, Reasoning: e.reasoning, Calls: e.calls,
-		Err: e.err, Delay: e.delay, Repeat: e.repeat, Usage: e.usage, Stop: e.stop}
+	return Reply{
+		Line:      e.line,
+		Match:     e.match,
+		Turn:      e.turn,
+		After:     e.after,
+		Text:      e.text,
+		Reasoning: e.reasoning,
+		Calls:     e.calls,
+		Err:       e.err,
+		Delay:     e.delay,
+		Repeat:    e.repeat,
+		Usage:     e.usage,
+		Stop:      e.stop,
+	}
 }
 
 // MakeNode returns the reply as a mapping that ReadReply reads.

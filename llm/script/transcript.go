@@ -144,7 +144,13 @@ func (t *Transcript) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.De
 			yield(llm.Delta{}, e.err)
 			return
 		}
-		reply := llm.Reply{ID: t.replyID(n + 1), Message: e.buildMessage(r), Usage: e.usage, Stop: e.stopReason(), Model: "script:" + filepath.Base(t.file)}
+		reply := llm.Reply{
+			ID:      t.replyID(n + 1),
+			Message: e.buildMessage(r),
+			Usage:   e.usage,
+			Stop:    e.stopReason(),
+			Model:   "script:" + filepath.Base(t.file),
+		}
 		for _, d := range splitDeltas(reply) {
 			if !yield(d, nil) {
 				return
@@ -238,7 +244,12 @@ func splitDeltas(r llm.Reply) []llm.Delta {
 				}
 			}
 		case llm.ToolCall:
-			list = append(list, llm.Delta{ToolCall: &llm.ToolCallDelta{Index: call, ID: p.ID, Name: p.Name, Args: string(p.Args)}})
+			list = append(list, llm.Delta{ToolCall: &llm.ToolCallDelta{
+				Index: call,
+				ID:    p.ID,
+				Name:  p.Name,
+				Args:  string(p.Args),
+			}})
 			call++
 		}
 	}
@@ -261,7 +272,8 @@ func sleepContext(ctx context.Context, d time.Duration) error {
 
 // stopError returns the error of a call whose context has ended.
 func stopError(ctx context.Context) error {
-	err, cause := ctx.Err(), context.Cause(ctx)
+	err := ctx.Err()
+	cause := context.Cause(ctx)
 	if cause == err {
 		return fmt.Errorf("model call stopped: %w", err)
 	}

@@ -117,7 +117,8 @@ func (h Host) clipOutput(text string) string {
 	if len(text) <= limit {
 		return text
 	}
-	head, tail := limit/2, len(text)-limit/2
+	head := limit / 2
+	tail := len(text) - limit/2
 	for head > 0 && !utf8.RuneStart(text[head]) {
 		head--
 	}

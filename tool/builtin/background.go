@@ -23,37 +23,53 @@ var (
 // jobTools start and use background commands.
 var jobTools = []definition{
 	{
-		name: "command_start", effect: tool.Idempotent,
-		about: "Start a shell command in the workspace that continues in the background, such as a server or a long build, and get its handle and first output. It is ended with the run.",
+		name:   "command_start",
+		effect: tool.Idempotent,
+		about:  "Start a shell command in the workspace that continues in the background, such as a server or a long build, and get its handle and first output. It is ended with the run.",
 		params: []param{
 			{name: "command", required: true, about: "The command, as bash reads it, without & at its end"},
 			{name: "input", flag: true, about: "Give it an input, for command_input; without it, it has none"},
 			{name: "timeout", number: true, about: "End it after this many seconds; without it, it has no limit"},
 			untilParam,
-			{name: "wait", number: true, about: "How many seconds to wait until it ends or prints the text of until; 1 if it is left out"},
+			{
+				name:   "wait",
+				number: true,
+				about:  "How many seconds to wait until it ends or prints the text of until; 1 if it is left out",
+			},
 			hostsParam, outsideParam,
 		},
 		touches: touchCommand,
 		run:     startBackground,
 	},
 	{
-		name: "command_output", effect: tool.ReadOnly, polls: true,
-		about: "Get whether a background command still runs, and what it has printed since the last look. Without a job, list all background commands of the run.",
+		name:   "command_output",
+		effect: tool.ReadOnly,
+		polls:  true,
+		about:  "Get whether a background command still runs, and what it has printed since the last look. Without a job, list all background commands of the run.",
 		params: []param{
 			{name: "job", about: jobParam.about}, untilParam,
-			{name: "wait", number: true, about: "Wait until the command ends, at most this many seconds; without it, do not wait"},
+			{
+				name:   "wait",
+				number: true,
+				about:  "Wait until the command ends, at most this many seconds; without it, do not wait",
+			},
 		},
 		run: readBackground,
 	},
 	{
-		name: "command_input", effect: tool.Idempotent,
-		about: "Write a line to the input of a background command that was started with an input, and get what it prints then.",
+		name:   "command_input",
+		effect: tool.Idempotent,
+		about:  "Write a line to the input of a background command that was started with an input, and get what it prints then.",
 		params: []param{
 			jobParam,
 			{name: "text", about: "What to write; a line end is added if it has none"},
 			{name: "end", flag: true, about: "End the input after the text"},
 			untilParam,
-			{name: "wait", number: true, about: "How many seconds to wait until it ends or prints the text of until; 1 if it is left out"},
+			{
+				name:   "wait",
+				number: true,
+				about:  "How many seconds to wait until it ends or prints the text of until; 1 if it is left out",
+			},
 		},
 		touches: func(Host, arguments) (tool.Touch, error) {
 			return tool.Touch{Unknown: "gives a running command input, which it may run"}, nil
@@ -61,7 +77,8 @@ var jobTools = []definition{
 		run: writeBackground,
 	},
 	{
-		name: "command_stop", effect: tool.Idempotent,
+		name:   "command_stop",
+		effect: tool.Idempotent,
 		about:  "End a background command and everything that it has started, and get the rest of its output.",
 		params: []param{jobParam},
 		run:    stopBackground,
@@ -106,7 +123,10 @@ func startBackground(ctx context.Context, h Host, a arguments) (tool.Result, err
 	if h.permit != nil && h.permit.Boxed {
 		boxed = &boxedRun{host: h}
 	}
-	j, err := js.startJob(ctx, c, jobRecord{Command: a["command"], Key: h.key}, a["input"] == "true", boxed)
+	j, err := js.startJob(ctx, c, jobRecord{
+		Command: a["command"],
+		Key:     h.key,
+	}, a["input"] == "true", boxed)
 	if err != nil {
 		return reportMissing(tool.Result{}, err)
 	}
@@ -138,7 +158,8 @@ func writeBackground(ctx context.Context, h Host, a arguments) (tool.Result, err
 	if err != nil {
 		return tool.Result{}, err
 	}
-	text, end := a["text"], a["end"] == "true"
+	text := a["text"]
+	end := a["end"] == "true"
 	if text == "" && !end {
 		return tool.Result{}, fmt.Errorf("there is nothing to write: set text, or end")
 	}
@@ -209,7 +230,8 @@ func (j *job) reportJob(note string) tool.Result {
 	}
 	if !ended {
 		if !j.told {
-			r.Box, j.told = livesInBox, true
+			r.Box = livesInBox
+			j.told = true
 		}
 		return tool.JSONResult(r)
 	}

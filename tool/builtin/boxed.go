@@ -18,10 +18,17 @@ import (
 )
 
 // outsideParam asks for a run outside of the box.
-var outsideParam = param{name: "outside_box", flag: true, about: "true: run it outside of the box, where it reaches other machines and all files. A person is asked unless a rule allows it: only after the box has stopped it"}
+var outsideParam = param{
+	name:  "outside_box",
+	flag:  true,
+	about: "true: run it outside of the box, where it reaches other machines and all files. A person is asked unless a rule allows it: only after the box has stopped it",
+}
 
 // hostsParam names hosts that the command reaches from the box.
-var hostsParam = param{name: "hosts", about: "Hosts that the command must reach, such as registry.npmjs.org, separated by blanks; with :PORT if it is none of the web. Name those that the box has refused, or that you know the command needs. A person is asked about hosts that no rule allows"}
+var hostsParam = param{
+	name:  "hosts",
+	about: "Hosts that the command must reach, such as registry.npmjs.org, separated by blanks; with :PORT if it is none of the web. Name those that the box has refused, or that you know the command needs. A person is asked about hosts that no rule allows",
+}
 
 // touchBox adds to what a call touches what it says about the box.
 func touchBox(h Host, a arguments, touch tool.Touch) (tool.Touch, error) {

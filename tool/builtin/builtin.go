@@ -141,8 +141,13 @@ func (d definition) buildTool(h Host) tool.Tool {
 		offered = slices.DeleteFunc(slices.Clone(offered), func(p param) bool { return p.name == outsideParam.name || p.name == hostsParam.name })
 	}
 	t := tool.Tool{
-		Name: d.name, Description: d.about, Schema: argumentSchema(offered),
-		Effect: d.effect, Parallel: d.parallel, Polls: d.polls, Sees: d.sees,
+		Name:        d.name,
+		Description: d.about,
+		Schema:      argumentSchema(offered),
+		Effect:      d.effect,
+		Parallel:    d.parallel,
+		Polls:       d.polls,
+		Sees:        d.sees,
 		Touches: func(raw json.RawMessage) (tool.Touch, error) {
 			a, err := parseArguments(d.params, raw)
 			if err != nil || d.touches == nil {
@@ -156,7 +161,11 @@ func (d definition) buildTool(h Host) tool.Tool {
 				return tool.Result{}, err
 			}
 			h := h
-			h.printed, h.permit, h.key, h.seen, h.repeat = c.Output, c.Permit, c.Key, c.Seen, c.Repeat
+			h.printed = c.Output
+			h.permit = c.Permit
+			h.key = c.Key
+			h.seen = c.Seen
+			h.repeat = c.Repeat
 			return d.run(ctx, h, a)
 		},
 	}

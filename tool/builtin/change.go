@@ -107,7 +107,8 @@ func (old oldImage) addChange(r tool.Result, path string, after *string) tool.Re
 	}
 	c := tool.FileChange{Path: realPath(path), Kind: tool.FileRemoved, Before: old.image, Withheld: old.withheld}
 	if after != nil {
-		c.Kind, c.After = tool.FileChanged, &tool.FileImage{}
+		c.Kind = tool.FileChanged
+		c.After = &tool.FileImage{}
 		if old.image == nil {
 			c.Kind = tool.FileCreated
 		}

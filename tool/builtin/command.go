@@ -19,10 +19,15 @@ import (
 
 var commandTools = []definition{
 	{
-		name: "execute_command", about: "Run a shell command in the workspace and get what it prints.",
+		name:  "execute_command",
+		about: "Run a shell command in the workspace and get what it prints.",
 		params: []param{
 			{name: "command", required: true, about: "The command, as bash reads it"},
-			{name: "timeout", number: true, about: "End it after this many seconds; without it, after 10 minutes unless the user has set another limit"},
+			{
+				name:   "timeout",
+				number: true,
+				about:  "End it after this many seconds; without it, after 10 minutes unless the user has set another limit",
+			},
 			hostsParam, outsideParam,
 		},
 		touches: func(h Host, a arguments) (tool.Touch, error) {
@@ -53,13 +58,19 @@ var commandTools = []definition{
 		run: executeSQL,
 	},
 	{
-		name: "query_jira_issues", about: "Find Jira issues with a JQL query, with the program jira.", effect: tool.ReadOnly, parallel: true,
-		params: []param{{name: "jql_query", required: true, about: "The query"}},
+		name:     "query_jira_issues",
+		about:    "Find Jira issues with a JQL query, with the program jira.",
+		effect:   tool.ReadOnly,
+		parallel: true,
+		params:   []param{{name: "jql_query", required: true, about: "The query"}},
 		touches: func(_ Host, a arguments) (tool.Touch, error) {
 			return tool.Touch{Commands: []string{"jira issue ls -q " + shellQuote(a["jql_query"]) + " --plain"}}, nil
 		},
 		run: func(ctx context.Context, h Host, a arguments) (tool.Result, error) {
-			return reportMissing(h.runProgram(ctx, "query_jira_issues", proc.Command{Path: "jira", Args: []string{"issue", "ls", "-q", a["jql_query"], "--plain"}}))
+			return reportMissing(h.runProgram(ctx, "query_jira_issues", proc.Command{
+				Path: "jira",
+				Args: []string{"issue", "ls", "-q", a["jql_query"], "--plain"},
+			}))
 		},
 	},
 }
@@ -143,7 +154,10 @@ func executeSQL(ctx context.Context, h Host, a arguments) (tool.Result, error) {
 	if dsn == "" {
 		return tool.FailedResult("the environment variable USQL_DSN, which names the database, is not set"), nil
 	}
-	return reportMissing(h.runProgram(ctx, "execute_sql_code", proc.Command{Path: "usql", Args: []string{"-c", a["code"], dsn}}))
+	return reportMissing(h.runProgram(ctx, "execute_sql_code", proc.Command{
+		Path: "usql",
+		Args: []string{"-c", a["code"], dsn},
+	}))
 }
 
 // reportMissing tells the model of a program that is not there; other errors stay.

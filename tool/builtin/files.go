@@ -14,42 +14,79 @@ import (
 	"raddle.dev/tool"
 )
 
-var pathParam = param{name: "path", required: true, about: "Path of the file or directory, absolute or relative to the workspace"}
+var pathParam = param{
+	name:     "path",
+	required: true,
+	about:    "Path of the file or directory, absolute or relative to the workspace",
+}
 
 var fileTools = []definition{
 	{
-		name: "fs_cat", about: "Read the contents of a file.", effect: tool.ReadOnly, parallel: true, sees: true,
-		params: []param{pathParam}, touches: readsPath, run: catFile,
+		name:     "fs_cat",
+		about:    "Read the contents of a file.",
+		effect:   tool.ReadOnly,
+		parallel: true,
+		sees:     true,
+		params:   []param{pathParam},
+		touches:  readsPath,
+		run:      catFile,
 	},
 	{
-		name: "fs_read", effect: tool.ReadOnly, parallel: true, sees: true,
-		about: "Read a file with line numbers, or list a directory. Long files are read in parts with offset and limit.",
+		name:     "fs_read",
+		effect:   tool.ReadOnly,
+		parallel: true,
+		sees:     true,
+		about:    "Read a file with line numbers, or list a directory. Long files are read in parts with offset and limit.",
 		params: []param{
 			pathParam,
 			{name: "offset", number: true, about: "First line to read, counted from 1"},
 			{name: "limit", number: true, about: "Number of lines to read, 2000 if not given"},
 		},
-		touches: listsPath, run: readPath,
+		touches: listsPath,
+		run:     readPath,
 	},
 	{
-		name: "fs_ls", about: "List the names in a directory, one a line.", effect: tool.ReadOnly, parallel: true,
-		params: []param{pathParam}, touches: listsPath, run: listDirectory,
+		name:     "fs_ls",
+		about:    "List the names in a directory, one a line.",
+		effect:   tool.ReadOnly,
+		parallel: true,
+		params:   []param{pathParam},
+		touches:  listsPath,
+		run:      listDirectory,
 	},
 	{
-		name: "fs_mkdir", about: "Make a directory, and those above it that are missing.", effect: tool.Idempotent,
-		params: []param{pathParam}, touches: writesPath, run: makeDirectory,
+		name:    "fs_mkdir",
+		about:   "Make a directory, and those above it that are missing.",
+		effect:  tool.Idempotent,
+		params:  []param{pathParam},
+		touches: writesPath,
+		run:     makeDirectory,
 	},
 	{
-		name: "fs_rm", about: "Remove a file, which you must have read. A directory is removed only if it is empty.", effect: tool.Idempotent,
-		params: []param{pathParam}, touches: writesPath, plan: Host.planRemoval, run: removePath,
+		name:    "fs_rm",
+		about:   "Remove a file, which you must have read. A directory is removed only if it is empty.",
+		effect:  tool.Idempotent,
+		params:  []param{pathParam},
+		touches: writesPath,
+		plan:    Host.planRemoval,
+		run:     removePath,
 	},
 }
 
 // writeTool writes a whole file.
 var writeTool = &definition{
-	name: "fs_write", about: "Write a whole file, which need not exist. What was in it is lost: read a file that exists first.", effect: tool.Idempotent,
-	params:  []param{pathParam, {name: "contents", alias: "content", required: true, about: "Everything that is to be in the file"}},
-	touches: writesPath, plan: Host.planWrite, run: writeFile,
+	name:   "fs_write",
+	about:  "Write a whole file, which need not exist. What was in it is lost: read a file that exists first.",
+	effect: tool.Idempotent,
+	params: []param{pathParam, {
+		name:     "contents",
+		alias:    "content",
+		required: true,
+		about:    "Everything that is to be in the file",
+	}},
+	touches: writesPath,
+	plan:    Host.planWrite,
+	run:     writeFile,
 }
 
 func readsPath(h Host, a arguments) (tool.Touch, error) {
@@ -198,11 +235,17 @@ func removePath(_ context.Context, h Host, a arguments) (tool.Result, error) {
 }
 
 func (h Host) planWrite(a arguments) ([]*fileEdit, error) {
-	e := &fileEdit{name: a["path"], path: h.resolvePath(a["path"]), after: new(a["contents"]), about: "The File contents were written to: " + a["path"]}
+	e := &fileEdit{
+		name:  a["path"],
+		path:  h.resolvePath(a["path"]),
+		after: new(a["contents"]),
+		about: "The File contents were written to: " + a["path"],
+	}
 	text, err := readFile(e.path)
 	switch {
 	case err == nil:
-		e.before, e.exists = string(text), true
+		e.before = string(text)
+		e.exists = true
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, errors.New(describeFileError(a["path"], err))
 	}
@@ -214,7 +257,13 @@ func (h Host) planWrite(a arguments) ([]*fileEdit, error) {
 
 func writeFile(_ context.Context, h Host, a arguments) (tool.Result, error) {
 	if h.seen == nil { // the caller knows what it overwrites
-		return h.carryOut([]*fileEdit{{name: a["path"], path: h.resolvePath(a["path"]), after: new(a["contents"]), about: "The File contents were written to: " + a["path"], blind: true}})
+		return h.carryOut([]*fileEdit{{
+			name:  a["path"],
+			path:  h.resolvePath(a["path"]),
+			after: new(a["contents"]),
+			about: "The File contents were written to: " + a["path"],
+			blind: true,
+		}})
 	}
 	edits, err := h.planWrite(a)
 	if err != nil {

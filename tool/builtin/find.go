@@ -33,24 +33,30 @@ var (
 
 var findTools = []definition{
 	{
-		name: "fs_glob", effect: tool.ReadOnly, parallel: true,
+		name:     "fs_glob",
+		effect:   tool.ReadOnly,
+		parallel: true,
 		about: "Find files by name, the newest first, at most 100. *, ?, [a-z], {a,b} and ** are understood. A pattern without / is for the name " +
 			"of a file in any directory.",
 		params: []param{
 			{name: "pattern", required: true, about: "Pattern of names or of paths, such as *.go or src/**/*_test.go"},
 			{name: "path", about: "Directory to look in, the workspace if not given"},
 		},
-		touches: readsTree, run: globFiles,
+		touches: readsTree,
+		run:     globFiles,
 	},
 	{
-		name: "fs_grep", effect: tool.ReadOnly, parallel: true,
-		about: "Search the contents of files for a regular expression, at most 50 lines.",
+		name:     "fs_grep",
+		effect:   tool.ReadOnly,
+		parallel: true,
+		about:    "Search the contents of files for a regular expression, at most 50 lines.",
 		params: []param{
 			{name: "pattern", required: true, about: "Regular expression"},
 			{name: "path", about: "File or directory to search, the workspace if not given"},
 			{name: "include", about: "Pattern of the names of files to search, such as *.{ts,tsx}"},
 		},
-		touches: readsTree, run: grepFiles,
+		touches: readsTree,
+		run:     grepFiles,
 	},
 }
 

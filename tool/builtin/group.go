@@ -52,7 +52,8 @@ func webSearch(name string, h Host) definition {
 		chosen = "web_search_perplexity"
 	}
 	d := definitions[slices.IndexFunc(definitions, func(d definition) bool { return d.name == chosen })]
-	d.name, d.about = name, "Search the web, and get an answer."
+	d.name = name
+	d.about = "Search the web, and get an answer."
 	if h.envValue("TAVILY_API_KEY") == "" && h.envValue("PERPLEXITY_API_KEY") == "" {
 		d.run = func(context.Context, Host, arguments) (tool.Result, error) {
 			return tool.FailedResult("%s needs a key: set TAVILY_API_KEY or PERPLEXITY_API_KEY", name), nil

@@ -71,10 +71,15 @@ func (j *job) runCommand(ctx context.Context, c proc.Command, input bool) error 
 			return j.removeTraces(err)
 		}
 		defer r.Close()
-		c.StdinFile, j.stdin = r, w
+		c.StdinFile = r
+		j.stdin = w
 	}
-	c.Env, c.Mark, c.Limit, c.MaxOutput = append(slices.Clone(c.Env), mark), mark, 1, jobOutput
-	c.Watch, c.WatchStderr = j, j
+	c.Env = append(slices.Clone(c.Env), mark)
+	c.Mark = mark
+	c.Limit = 1
+	c.MaxOutput = jobOutput
+	c.Watch = j
+	c.WatchStderr = j
 	c.Started = func(h proc.Handle) error {
 		j.mu.Lock()
 		j.record.Child = h
@@ -266,7 +271,13 @@ func (j *job) describeJob() JobState {
 		j.mu.Unlock()
 	}
 	output = strings.TrimSpace(output)
-	return JobState{ID: j.record.ID, Command: j.record.Command, State: j.describeState(), Running: !j.hasEnded(), Printed: output[strings.LastIndexAny(output, "\n\r")+1:]}
+	return JobState{
+		ID:      j.record.ID,
+		Command: j.record.Command,
+		State:   j.describeState(),
+		Running: !j.hasEnded(),
+		Printed: output[strings.LastIndexAny(output, "\n\r")+1:],
+	}
 }
 
 // takeOutput returns what the command has printed since the last look. A line that was not complete is returned again, with its rest: so no character and no secret is
@@ -282,7 +293,8 @@ func (j *job) takeOutput() string {
 		return ""
 	}
 	output := j.fresh.KeptBytes()
-	j.fresh, j.carried = j.fresh.MakeEmpty(), 0
+	j.fresh = j.fresh.MakeEmpty()
+	j.carried = 0
 	if rest := output[bytes.LastIndexByte(output, '\n')+1:]; !ended && len(rest) <= longestCarried {
 		j.fresh.Write(rest)
 		j.carried = int64(len(rest))

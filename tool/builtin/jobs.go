@@ -119,7 +119,14 @@ func (js *Jobs) startJob(ctx context.Context, command proc.Command, record jobRe
 		return nil, fmt.Errorf("%d background commands are running already: stop one with command_stop", running)
 	}
 	record.ID, record.Owner, record.Started = "job-"+strconv.Itoa(max(len(own), lastNumber(past))+1), proc.CurrentHandle(), time.Now()
-	j := &job{record: record, file: js.recordFile(thread, record.ID), redact: js.redactText, boxed: boxed, done: make(chan struct{}), begun: make(chan struct{})}
+	j := &job{
+		record: record,
+		file:   js.recordFile(thread, record.ID),
+		redact: js.redactText,
+		boxed:  boxed,
+		done:   make(chan struct{}),
+		begun:  make(chan struct{}),
+	}
 	if err := j.runCommand(ctx, command, input); err != nil {
 		return nil, err
 	}

@@ -39,18 +39,22 @@ const maxHits = 50 // of one search
 
 var memoryTools = []definition{
 	{
-		name: "memory__save", effect: tool.Idempotent,
-		about: "Remember something beyond this conversation: later conversations find it with memory__search. What was under the same key is replaced.",
+		name:   "memory__save",
+		effect: tool.Idempotent,
+		about:  "Remember something beyond this conversation: later conversations find it with memory__search. What was under the same key is replaced.",
 		params: []param{
 			{name: "key", required: true, about: "Short name, such as favourite_colour"},
 			{name: "value", required: true, about: "What to remember: a text, or JSON"},
 			{name: "days", number: true, about: "Forget it after this many days; without it, never"},
 		},
-		touches: memoryTouches("changes the memory that later runs read"), run: saveMemory,
+		touches: memoryTouches("changes the memory that later runs read"),
+		run:     saveMemory,
 	},
 	{
-		name: "memory__search", effect: tool.ReadOnly, parallel: true,
-		about: "Find what memory__save has remembered, in this and in earlier conversations. Without a query, list what was remembered last.",
+		name:     "memory__search",
+		effect:   tool.ReadOnly,
+		parallel: true,
+		about:    "Find what memory__save has remembered, in this and in earlier conversations. Without a query, list what was remembered last.",
 		params: []param{
 			{name: "query", about: "What to look for"},
 			{name: "limit", number: true, about: "How many entries at most; 10 if it is left out"},
@@ -58,10 +62,12 @@ var memoryTools = []definition{
 		run: searchMemory,
 	},
 	{
-		name: "memory__forget", effect: tool.Idempotent,
+		name:    "memory__forget",
+		effect:  tool.Idempotent,
 		about:   "Delete what memory__save has remembered under a key.",
 		params:  []param{{name: "key", required: true, about: "Its key"}},
-		touches: memoryTouches("deletes something from the memory that later runs read"), run: forgetMemory,
+		touches: memoryTouches("deletes something from the memory that later runs read"),
+		run:     forgetMemory,
 	},
 }
 
@@ -91,7 +97,8 @@ func saveMemory(ctx context.Context, h Host, a arguments) (tool.Result, error) {
 	if err != nil {
 		return tool.Result{}, err
 	}
-	key, value := strings.TrimSpace(a["key"]), a["value"]
+	key := strings.TrimSpace(a["key"])
+	value := a["value"]
 	if h.Memory.HasSecret != nil && (h.Memory.HasSecret(key) || h.Memory.HasSecret(value)) {
 		return tool.FailedResult("this contains a secret of the person who runs you: secrets are not remembered"), nil
 	}

@@ -21,7 +21,9 @@ const twilioBase = "https://api.twilio.com"
 
 var messageTools = []definition{
 	{
-		name: "send_mail", about: "Send an e-mail.", effect: tool.Dangerous,
+		name:   "send_mail",
+		about:  "Send an e-mail.",
+		effect: tool.Dangerous,
 		params: []param{
 			{name: "recipient", required: true, about: "Address of the recipient"},
 			{name: "subject", required: true, about: "Subject"},
@@ -37,12 +39,15 @@ var messageTools = []definition{
 		run: sendMail,
 	},
 	{
-		name: "send_twilio", about: "Send a text message, or a WhatsApp message to a number that begins with whatsapp:.", effect: tool.Dangerous,
+		name:   "send_twilio",
+		about:  "Send a text message, or a WhatsApp message to a number that begins with whatsapp:.",
+		effect: tool.Dangerous,
 		params: []param{
 			{name: "to_number", required: true, about: "Number with + and the code of the country"},
 			{name: "message", required: true, about: "Text of the message"},
 		},
-		touches: serviceTouches("send_twilio", twilioBase), run: sendTwilio,
+		touches: serviceTouches("send_twilio", twilioBase),
+		run:     sendTwilio,
 	},
 }
 
@@ -157,7 +162,9 @@ func (s mailServer) sendMessage(ctx context.Context, from, to, letter string) er
 }
 
 func sendTwilio(ctx context.Context, h Host, a arguments) (tool.Result, error) {
-	sid, token, from := h.envValue("TWILIO_ACCOUNT_SID"), h.envValue("TWILIO_AUTH_TOKEN"), h.envValue("TWILIO_FROM_NUMBER")
+	sid := h.envValue("TWILIO_ACCOUNT_SID")
+	token := h.envValue("TWILIO_AUTH_TOKEN")
+	from := h.envValue("TWILIO_FROM_NUMBER")
 	if sid == "" || token == "" || from == "" {
 		return tool.FailedResult("messages need the environment variables TWILIO_ACCOUNT_SID, TWILIO_AUTH_TOKEN and TWILIO_FROM_NUMBER"), nil
 	}
@@ -165,9 +172,13 @@ func sendTwilio(ctx context.Context, h Host, a arguments) (tool.Result, error) {
 		from = "whatsapp:" + from
 	}
 	_, failure, bad, err := h.askService(ctx, request{
-		tool: "send_twilio", base: twilioBase, path: "/2010-04-01/Accounts/" + url.PathEscape(sid) + "/Messages.json",
-		kind: "application/x-www-form-urlencoded", user: sid, password: token,
-		body: url.Values{"From": {from}, "To": {a["to_number"]}, "Body": {a["message"]}}.Encode(),
+		tool:     "send_twilio",
+		base:     twilioBase,
+		path:     "/2010-04-01/Accounts/" + url.PathEscape(sid) + "/Messages.json",
+		kind:     "application/x-www-form-urlencoded",
+		user:     sid,
+		password: token,
+		body:     url.Values{"From": {from}, "To": {a["to_number"]}, "Body": {a["message"]}}.Encode(),
 	})
 	if bad || err != nil {
 		return failure, err

@@ -36,7 +36,8 @@ func TouchesNamed(name string, h Host) (touches func(args json.RawMessage) (tool
 	name = strings.ReplaceAll(name, "-", "_")
 	d, ok := otherTools[name]
 	if i := slices.IndexFunc(definitions, func(d definition) bool { return d.name == name }); i >= 0 {
-		d, ok = definitions[i], true
+		d = definitions[i]
+		ok = true
 	}
 	if !ok {
 		return nil, false

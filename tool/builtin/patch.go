@@ -22,11 +22,18 @@ var editTools = []definition{
 			"The result shows the lines as they are then.",
 		params: []param{
 			pathParam,
-			{name: "old", alias: "old_string", required: true, about: "The text that is replaced, without line numbers"},
+			{
+				name:     "old",
+				alias:    "old_string",
+				required: true,
+				about:    "The text that is replaced, without line numbers",
+			},
 			{name: "new", alias: "new_string", required: true, about: "The text in its place; empty to remove it"},
 			{name: "all", alias: "replace_all", flag: true, about: "Replace the text everywhere in the file"},
 		},
-		touches: patchTouches, plan: Host.planEdit, run: editFile,
+		touches: patchTouches,
+		plan:    Host.planEdit,
+		run:     editFile,
 	},
 	{
 		name: "fs_patch",
@@ -34,7 +41,9 @@ var editTools = []definition{
 			"or + (added). Unchanged and removed lines must fit in only one place: give enough of them, line numbers (@@ -3,2 +3,2 @@), or a line above as a heading (@@ def f():). Either all hunks are applied or none. " +
 			"The result shows the lines as they are then.",
 		params:  []param{pathParam, {name: "contents", alias: "content", required: true, about: "The diff"}},
-		touches: patchTouches, plan: Host.planPatch, run: patchFile,
+		touches: patchTouches,
+		plan:    Host.planPatch,
+		run:     patchFile,
 	},
 	{
 		name: "apply_patch",
@@ -42,7 +51,9 @@ var editTools = []definition{
 			"the first. The changes of a file begin with @@ and a line above them as a heading; their lines begin with a space (unchanged), - (removed) or + (added). A unified diff of several files works too. " +
 			"Either all files are changed or none.",
 		params:  []param{{name: "patch", alias: "input", required: true, about: "The patch"}},
-		touches: applyTouches, plan: Host.planPatches, run: applyPatch,
+		touches: applyTouches,
+		plan:    Host.planPatches,
+		run:     applyPatch,
 	},
 }
 
@@ -125,7 +136,8 @@ func (h Host) planFile(f edit.File) (*fileEdit, error) {
 	text, err := readFile(e.path)
 	switch {
 	case err == nil:
-		e.before, e.exists = string(text), true
+		e.before = string(text)
+		e.exists = true
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, err
 	case f.Do != edit.Add && h.repeat && h.seen != nil && h.seen(realPath(e.path)) != nil:
@@ -142,7 +154,9 @@ func (h Host) planFile(f edit.File) (*fileEdit, error) {
 		return e, nil
 	}
 	if f.Do == edit.Update && f.MoveTo == "" && h.wasDone(e.path, e.before, func(was func(string) bool) bool { return edit.UndoHunks(e.before, f.Hunks, was) }) {
-		e.done, e.after, e.about = true, &e.before, f.Path+" was changed by the first try of this call."
+		e.done = true
+		e.after = &e.before
+		e.about = f.Path + " was changed by the first try of this call."
 		return e, nil
 	}
 	how := byParts
@@ -158,7 +172,8 @@ func (h Host) planFile(f edit.File) (*fileEdit, error) {
 // planRest completes the plan for a file that was there when the conversation saw it, and is not after the first try of the call: that has removed or moved it.
 func (h Host) planRest(f edit.File, e *fileEdit) (*fileEdit, error) {
 	if f.Do == edit.Delete {
-		e.done, e.about = true, "Removed "+f.Path
+		e.done = true
+		e.about = "Removed " + f.Path
 		return e, nil
 	}
 	if f.MoveTo == "" {
@@ -257,7 +272,8 @@ func (h Host) carryOut(edits []*fileEdit) (tool.Result, error) {
 		}
 	}
 	done := tool.TextResult(strings.Join(about, "\n"))
-	done.Changes, done.Seen = result.Changes, result.Seen
+	done.Changes = result.Changes
+	done.Seen = result.Seen
 	return done, nil
 }
 
@@ -376,7 +392,8 @@ func (h Host) planEdit(a arguments) ([]*fileEdit, error) {
 	e := &fileEdit{name: a["path"], path: path, before: string(text), exists: true, after: new(string(text))}
 	all := a["all"] == "true"
 	if h.wasDone(path, e.before, func(was func(string) bool) bool { return edit.UndoReplace(e.before, a["old"], a["new"], all, was) }) {
-		e.done, e.about = true, a["path"]+" was changed by the first try of this call."
+		e.done = true
+		e.about = a["path"] + " was changed by the first try of this call."
 		return []*fileEdit{e}, nil
 	}
 	if err := h.checkSeen(e.name, path, e.before, byParts); err != nil {
@@ -414,7 +431,8 @@ func applyTouches(h Host, a arguments) (tool.Touch, error) {
 			if err != nil {
 				return tool.Touch{}, err
 			}
-			touch.Reads, touch.Writes = append(touch.Reads, path), append(touch.Writes, path)
+			touch.Reads = append(touch.Reads, path)
+			touch.Writes = append(touch.Writes, path)
 		}
 	}
 	return touch, nil

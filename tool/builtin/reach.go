@@ -42,7 +42,8 @@ const mostRedirects = 10
 // checkRedirect decides about a redirection. Each is judged as an address of its own.
 func (ex *exchange) checkRedirect(next *http.Request, via []*http.Request) error {
 	next.Header.Del("Referer") // it may have a key
-	from, to := via[0].URL, next.URL
+	from := via[0].URL
+	to := next.URL
 	switch {
 	case len(via) >= mostRedirects:
 		ex.stopped = fmt.Errorf("%s, and has redirected %d times before: it is not followed", to.Redacted(), mostRedirects)
@@ -171,7 +172,12 @@ func (g *guardedTransport) checkIP(u *url.URL, at netip.Addr, port string) error
 	if g.exchange.judge != nil && g.exchange.judge(&there) == nil {
 		return nil
 	}
-	return &privateAddressError{host: u.Hostname(), at: at, what: what, rule: ruleForURL(g.exchange.tool, &url.URL{Scheme: there.Scheme, Host: there.Host, Path: "/*"})}
+	return &privateAddressError{
+		host: u.Hostname(),
+		at:   at,
+		what: what,
+		rule: ruleForURL(g.exchange.tool, &url.URL{Scheme: there.Scheme, Host: there.Host, Path: "/*"}),
+	}
 }
 
 // A privateAddressError says that a name leads into a private network.

@@ -36,7 +36,8 @@ func readPath(ctx context.Context, h Host, a arguments) (tool.Result, error) {
 		r.Seen = seen
 		return r, nil
 	}
-	offset, limit := max(a.intValue("offset", 1), 1), a.intValue("limit", readLines)
+	offset := max(a.intValue("offset", 1), 1)
+	limit := a.intValue("limit", readLines)
 	if limit <= 0 {
 		limit = readLines
 	}

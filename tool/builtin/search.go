@@ -30,8 +30,13 @@ var searchTools = []definition{
 
 func searchDefinition(name, about, base string, run func(context.Context, Host, arguments) (tool.Result, error)) definition {
 	return definition{
-		name: name, about: about, effect: tool.ReadOnly, parallel: true,
-		params: []param{queryParam}, touches: serviceTouches(name, base), run: run,
+		name:     name,
+		about:    about,
+		effect:   tool.ReadOnly,
+		parallel: true,
+		params:   []param{queryParam},
+		touches:  serviceTouches(name, base),
+		run:      run,
 	}
 }
 
@@ -41,10 +46,15 @@ func searchWikipedia(ctx context.Context, h Host, a arguments) (tool.Result, err
 			Pages []struct{ Title, Extract string }
 		}
 	}
-	failure, bad, err := h.askJSON(ctx, request{tool: "search_wikipedia", base: wikipediaBase, path: "/w/api.php", query: url.Values{
-		"action": {"query"}, "format": {"json"}, "formatversion": {"2"}, "generator": {"search"}, "gsrlimit": {"1"}, "gsrsearch": {a["query"]},
-		"prop": {"extracts"}, "exintro": {"1"}, "explaintext": {"1"}, "redirects": {"1"},
-	}}, &answer)
+	failure, bad, err := h.askJSON(ctx, request{
+		tool: "search_wikipedia",
+		base: wikipediaBase,
+		path: "/w/api.php",
+		query: url.Values{
+			"action": {"query"}, "format": {"json"}, "formatversion": {"2"}, "generator": {"search"}, "gsrlimit": {"1"}, "gsrsearch": {a["query"]},
+			"prop": {"extracts"}, "exintro": {"1"}, "explaintext": {"1"}, "redirects": {"1"},
+		},
+	}, &answer)
 	if bad || err != nil {
 		return failure, err
 	}
@@ -60,9 +70,14 @@ func searchArxiv(ctx context.Context, h Host, a arguments) (tool.Result, error) 
 	if n, err := strconv.Atoi(h.envValue("ARXIV_MAX_RESULTS")); err == nil && n > 0 {
 		most = n
 	}
-	return h.askText(ctx, request{tool: "search_arxiv", base: arxivBase, path: "/api/query", query: url.Values{
-		"search_query": {"all:" + a["query"]}, "max_results": {strconv.Itoa(most)},
-	}})
+	return h.askText(ctx, request{
+		tool: "search_arxiv",
+		base: arxivBase,
+		path: "/api/query",
+		query: url.Values{
+			"search_query": {"all:" + a["query"]}, "max_results": {strconv.Itoa(most)},
+		},
+	})
 }
 
 func searchWolfram(ctx context.Context, h Host, a arguments) (tool.Result, error) {
@@ -78,9 +93,14 @@ func searchWolfram(ctx context.Context, h Host, a arguments) (tool.Result, error
 			}
 		}
 	}
-	failure, bad, err := h.askJSON(ctx, request{tool: "search_wolframalpha", base: wolframBase, path: "/v2/query", query: url.Values{
-		"appid": {key}, "input": {a["query"]}, "output": {"json"}, "format": {"plaintext"},
-	}}, &answer)
+	failure, bad, err := h.askJSON(ctx, request{
+		tool: "search_wolframalpha",
+		base: wolframBase,
+		path: "/v2/query",
+		query: url.Values{
+			"appid": {key}, "input": {a["query"]}, "output": {"json"}, "format": {"plaintext"},
+		},
+	}, &answer)
 	if bad || err != nil {
 		return failure, err
 	}
@@ -117,7 +137,10 @@ func searchPerplexity(ctx context.Context, h Host, a arguments) (tool.Result, er
 		Citations []string
 	}
 	failure, bad, err := h.askJSON(ctx, request{
-		tool: "web_search_perplexity", base: perplexityBase, path: "/chat/completions", kind: "application/json",
+		tool:   "web_search_perplexity",
+		base:   perplexityBase,
+		path:   "/chat/completions",
+		kind:   "application/json",
 		header: map[string]string{"Authorization": "Bearer " + key},
 		body:   jsonBody(map[string]any{"model": model, "messages": []map[string]string{{"role": "user", "content": a["query"]}}}),
 	}, &answer)
@@ -144,7 +167,10 @@ func searchTavily(ctx context.Context, h Host, a arguments) (tool.Result, error)
 		Results []struct{ Title, URL, Content string }
 	}
 	failure, bad, err := h.askJSON(ctx, request{
-		tool: "web_search_tavily", base: tavilyBase, path: "/search", kind: "application/json",
+		tool:   "web_search_tavily",
+		base:   tavilyBase,
+		path:   "/search",
+		kind:   "application/json",
 		header: map[string]string{"Authorization": "Bearer " + key},
 		body:   jsonBody(map[string]any{"query": a["query"], "include_answer": true}),
 	}, &answer)

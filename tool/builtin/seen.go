@@ -88,12 +88,14 @@ func (h Host) checkSeen(name, path, content string, how replacement) error {
 	if h.isKnown(known, path, content) {
 		return nil
 	}
-	text, all := name+" has changed since you read it", false
+	text := name + " has changed since you read it"
+	all := false
 	if known.Lines != "" && edit.SumLines(content) != "" && !h.hidesContent(realPath(path)) {
 		count, now := compareSums(known.Lines, content)
 		switch {
 		case count == 0:
-			text, all = text+": only line ends or other marks that are not shown", true
+			text = text + ": only line ends or other marks that are not shown"
+			all = true
 		default:
 			text, all = fmt.Sprintf("%s: %s. It has now:\n%s", text, describeCount(count), now.Lines()), now.ShowsAll()
 		}
@@ -107,7 +109,10 @@ func (h Host) checkSeen(name, path, content string, how replacement) error {
 	if !all || how == asAWhole {
 		return &unseenError{text: text + "Read it again, then repeat the call with what is right now."}
 	}
-	return &unseenError{text: text + "Repeat the call if it is still right.", shown: []tool.SeenFile{newSeen(path, content, stampFile(path))}}
+	return &unseenError{
+		text:  text + "Repeat the call if it is still right.",
+		shown: []tool.SeenFile{newSeen(path, content, stampFile(path))},
+	}
 }
 
 func describeCount(count int) string {
@@ -120,11 +125,13 @@ func describeCount(count int) string {
 // compareSums returns how many lines of a file differ from those of which sums are known; the result shows them as they are now. Lines that were removed are shown
 // by those around them.
 func compareSums(sums, file string) (count int, now edit.Result) {
-	before, after := edit.SplitSums(sums), edit.SplitSums(edit.SumLines(file))
+	before := edit.SplitSums(sums)
+	after := edit.SplitSums(edit.SumLines(file))
 	var where []edit.Region
 	shift := 0
 	for _, e := range udiff.Lines(before, after) {
-		removed, added := strings.Count(before[e.Start:e.End], "\n"), strings.Count(e.New, "\n")
+		removed := strings.Count(before[e.Start:e.End], "\n")
+		added := strings.Count(e.New, "\n")
 		from := strings.Count(before[:e.Start], "\n") + shift
 		where = append(where, edit.Region{From: from, To: from + added})
 		count += max(removed, added)

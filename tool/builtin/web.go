@@ -27,8 +27,11 @@ var urlParam = param{name: "url", required: true, about: "The address, with http
 
 var webTools = []definition{
 	{
-		name: "fetch_url_via_curl", about: "Get a page from the web; HTML becomes Markdown.", effect: tool.ReadOnly, parallel: true,
-		params: []param{urlParam},
+		name:     "fetch_url_via_curl",
+		about:    "Get a page from the web; HTML becomes Markdown.",
+		effect:   tool.ReadOnly,
+		parallel: true,
+		params:   []param{urlParam},
 		touches: func(_ Host, a arguments) (tool.Touch, error) {
 			u, err := pageURL(a["url"])
 			if err != nil {
@@ -43,8 +46,12 @@ var webTools = []definition{
 		run: fetchPage,
 	},
 	{
-		name: "fetch_url_via_jina", about: "Get a page from the web as Markdown, through the reader of jina.ai.", effect: tool.ReadOnly, parallel: true,
-		params: []param{urlParam}, touches: serviceTouches("fetch_url_via_jina", "https://r.jina.ai"),
+		name:     "fetch_url_via_jina",
+		about:    "Get a page from the web as Markdown, through the reader of jina.ai.",
+		effect:   tool.ReadOnly,
+		parallel: true,
+		params:   []param{urlParam},
+		touches:  serviceTouches("fetch_url_via_jina", "https://r.jina.ai"),
 		run: func(ctx context.Context, h Host, a arguments) (tool.Result, error) {
 			if _, err := pageURL(a["url"]); err != nil {
 				return tool.Result{}, err
@@ -57,12 +64,20 @@ var webTools = []definition{
 		},
 	},
 	{
-		name: "get_current_weather", about: "Get the weather of a place now.", effect: tool.ReadOnly, parallel: true, polls: true,
-		params:  []param{{name: "location", required: true, about: "A town, such as London"}},
-		touches: serviceTouches("get_current_weather", "https://wttr.in"),
+		name:     "get_current_weather",
+		about:    "Get the weather of a place now.",
+		effect:   tool.ReadOnly,
+		parallel: true,
+		polls:    true,
+		params:   []param{{name: "location", required: true, about: "A town, such as London"}},
+		touches:  serviceTouches("get_current_weather", "https://wttr.in"),
 		run: func(ctx context.Context, h Host, a arguments) (tool.Result, error) {
-			return h.askText(ctx, request{tool: "get_current_weather", base: "https://wttr.in", path: "/" + url.PathEscape(a["location"]),
-				query: url.Values{"format": {"4"}, "M": {""}}})
+			return h.askText(ctx, request{
+				tool:  "get_current_weather",
+				base:  "https://wttr.in",
+				path:  "/" + url.PathEscape(a["location"]),
+				query: url.Values{"format": {"4"}, "M": {""}},
+			})
 		},
 	},
 }
@@ -197,7 +212,8 @@ func (h Host) askService(ctx context.Context, r request) (body []byte, failure t
 	if len(r.query) > 0 {
 		target += "?" + r.query.Encode()
 	}
-	method, content := http.MethodGet, io.Reader(nil)
+	method := http.MethodGet
+	content := io.Reader(nil)
 	if r.kind != "" {
 		method, content = http.MethodPost, strings.NewReader(r.body)
 	}

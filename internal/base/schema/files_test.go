@@ -228,7 +228,7 @@ func TestConfig(t *testing.T) {
 	sameFields(t, "a model", names(model), textsIn(t, dir+"configclients.go", "modelKeys", "list"))
 	sameFields(t, "kinds of models", texts(model["type"].(map[string]any)["enum"]), textsIn(t, dir+"configclients.go", "modelKinds", "list"))
 	sameFields(t, "types of clients", texts(client["type"].(map[string]any)["enum"]),
-		append(textsIn(t, dir+"clientnames.go", "clientTypes", "list"), names(config.ClientAliases)...))
+		append(config.ClientTypes(), names(config.ClientAliases)...))
 	read := readConfig(t)
 	compareWithReader(t, "config", names(properties(t, "config")), func(field, value string) string { return field + ": " + value + "\n" }, read)
 	compareWithReader(t, "config", slices.DeleteFunc(names(model), func(f string) bool { return f == "name" }), func(field, value string) string {

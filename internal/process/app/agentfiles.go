@@ -163,7 +163,8 @@ func (p *Process) prepareBundle(run *Run, host flow.Host) error {
 		run.addNotice(p, "other machines can continue this run only with the agent at the same path: "+refused.Error())
 		return nil
 	}
-	run.Record.Bundle, run.Record.Approved = b.Hash, nil
+	run.Record.Bundle = b.Hash
+	run.Record.Approved = nil
 	for _, d := range listBundleDirs(run.Record) {
 		if host.Tooling.TrustsDir(d.Path) {
 			run.Record.Approved = append(run.Record.Approved, d.Name)
@@ -184,8 +185,8 @@ func (p *Process) prepareBundle(run *Run, host flow.Host) error {
 // addNotice adds a line for the person who watches the run, and for the log.
 func (r *Run) addNotice(p *Process, text string) {
 	r.Notices = append(r.Notices, text)
-	if p.log != nil {
-		p.log.Info(text, "run", r.ID)
+	if p.Log != nil {
+		p.Log.Info(text, "run", r.ID)
 	}
 }
 
@@ -223,7 +224,11 @@ func (p *Process) useBundle(ctx context.Context, st *runs.Store, id string, rec 
 		return nil, nil // the directory decides, as without a bundle
 	}
 	if _, damaged := errors.AsType[*agentbundle.DamagedError](err); damaged {
-		return nil, &failure.Error{Kind: failure.Stale, Err: err, Next: "raddle store check says more. With the agent's directory on this machine: --agent PATH"}
+		return nil, &failure.Error{
+			Kind: failure.Stale,
+			Err:  err,
+			Next: "raddle store check says more. With the agent's directory on this machine: --agent PATH",
+		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("the files of agent '%s' cannot be read from the store: %w", rec.Agent, err)

@@ -107,7 +107,9 @@ func (p *Process) findPath(path string) (Place, error) {
 // wrote the path.
 func suggestSibling(abs, written string) string {
 	parts := strings.Split(filepath.Clean(written), string(filepath.Separator))
-	at, missing := abs, len(parts) // the longest path that exists, and how many of the parts it has
+	// The longest path that exists, and how many of the parts it has.
+	at := abs
+	missing := len(parts)
 	for ; missing > 0; missing-- {
 		if _, err := os.Lstat(at); err == nil {
 			break

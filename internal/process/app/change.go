@@ -52,7 +52,8 @@ func (r *Run) recordStart(ctx context.Context, ahead []graph.Answer) (at runs.Po
 	d.Ahead = ahead
 	res, err := r.Drive(ctx, d)
 	if err = ignoreLater(at, err); err == nil {
-		r.Resumed, r.status = true, res.Status
+		r.Resumed = true
+		r.status = res.Status
 	}
 	return at, err
 }

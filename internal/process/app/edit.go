@@ -35,7 +35,11 @@ func (p *Process) editRun(ctx context.Context, id string, set []Setting) (runs.P
 		if err != nil {
 			return runs.Point{}, err
 		}
-		return runs.Point{}, &failure.Error{Kind: failure.Stale, Err: over, Next: "fork it at an earlier checkpoint, and edit the copy: " + st.DescribeCheckpoints(ctx, over.ID)}
+		return runs.Point{}, &failure.Error{
+			Kind: failure.Stale,
+			Err:  over,
+			Next: "fork it at an earlier checkpoint, and edit the copy: " + st.DescribeCheckpoints(ctx, over.ID),
+		}
 	}
 	if err != nil {
 		return runs.Point{}, err

@@ -68,9 +68,10 @@ func (p *Process) newHost(r *runs.Record, s UIHooks) (flow.Host, error) {
 	box := p.Tools.NewToolbox(r.Workspace, named)
 	box.Approved = s.approved
 	if s.files != nil {
-		box.Approved, box.Homes = s.files.approved, s.files.homes
+		box.Approved = s.files.approved
+		box.Homes = s.files.homes
 	}
-	log := cmp.Or(s.Log, p.log)
+	log := cmp.Or(s.Log, p.Log)
 	box.Log = log
 	switch {
 	case r.Headless:
@@ -101,13 +102,20 @@ func (p *Process) newHost(r *runs.Record, s UIHooks) (flow.Host, error) {
 		Replacements: flow.Replacements{Override: r.Override, Templates: r.Templates},
 		Temperature:  r.Temperature,
 		TopP:         r.TopP,
-		Bounds:       flow.Bounds{Remote: r.Remote, NoSpawn: r.NoSpawn, Patience: p.Config.Patience, Value: p.Config.MaxValue},
-		AgentDirs:    []string{p.Dirs.Agents},
-		Variables:    r.Variables,
-		Getenv:       p.overrideLookup(r),
+		Bounds: flow.Bounds{
+			Remote:   r.Remote,
+			NoSpawn:  r.NoSpawn,
+			Patience: p.Config.Patience,
+			Value:    p.Config.MaxValue,
+		},
+		AgentDirs: []string{p.Dirs.Agents},
+		Variables: r.Variables,
+		Getenv:    p.overrideLookup(r),
 		Skills: flow.HostSkills{
-			Installed: p.installedSkills(r.Workspace), Dirs: box.SkillDirs(),
-			Visible: p.Config.Skills.Visible, Off: p.Config.Skills.Enabled != nil && !*p.Config.Skills.Enabled,
+			Installed: p.installedSkills(r.Workspace),
+			Dirs:      box.SkillDirs(),
+			Visible:   p.Config.Skills.Visible,
+			Off:       p.Config.Skills.Enabled != nil && !*p.Config.Skills.Enabled,
 		},
 		Env:       box.ChildEnv(),
 		ConfigDir: p.Dirs.Config,
@@ -115,15 +123,26 @@ func (p *Process) newHost(r *runs.Record, s UIHooks) (flow.Host, error) {
 		Redactor:  secrets,
 		Strict:    r.Strict,
 		Log:       log,
-		Tooling: flow.Tooling{Box: box, Gate: gate, Hooks: hooks, TrustsDir: box.TrustsDir, HoldsBox: box.HoldsBox, Confine: box.ConfineScript, OnlyReads: func() bool { return s.Mode.Mode() == permission.ModePlan }, Packages: box.PackageDirs,
-			Bin:         filepath.Join(p.Dirs.Functions, "bin"),
-			PromptUtils: func() (string, error) { return script.PromptUtils(p.Dirs.Functions, p.Dirs.Cache) },
-			InDoubt:     p.Config.InDoubt, InDoubtForAll: s.InDoubt},
+		Tooling: flow.Tooling{
+			Box:           box,
+			Gate:          gate,
+			Hooks:         hooks,
+			TrustsDir:     box.TrustsDir,
+			HoldsBox:      box.HoldsBox,
+			Confine:       box.ConfineScript,
+			OnlyReads:     func() bool { return s.Mode.Mode() == permission.ModePlan },
+			Packages:      box.PackageDirs,
+			Bin:           filepath.Join(p.Dirs.Functions, "bin"),
+			PromptUtils:   func() (string, error) { return script.PromptUtils(p.Dirs.Functions, p.Dirs.Cache) },
+			InDoubt:       p.Config.InDoubt,
+			InDoubtForAll: s.InDoubt,
+		},
 		Retrieval: p.newRetrieval(s),
 		Headless:  r.Headless,
 	}
 	if in := r.Input; in != nil {
-		h.Depth, h.Bounds.Branch = in.Depth, in.Branch
+		h.Depth = in.Depth
+		h.Bounds.Branch = in.Branch
 		h.Tooling.Budget = h.Tooling.Budget.Limit(in.Budget)
 	}
 	p.trace.wrapHost(&h)
@@ -172,7 +191,15 @@ func (p *Process) loadWithHost(l LoadRequest) (*flow.Agent, flow.Host, error) {
 	if err != nil {
 		return nil, flow.Host{}, err
 	}
-	r := &runs.Record{Agent: place.Name, Dir: place.Dir, Model: p.Config.Model, Override: p.resolveOverride(l.Model), Strict: l.Strict, Variables: l.Variables, Workspace: p.Dirs.Work}
+	r := &runs.Record{
+		Agent:     place.Name,
+		Dir:       place.Dir,
+		Model:     p.Config.Model,
+		Override:  p.resolveOverride(l.Model),
+		Strict:    l.Strict,
+		Variables: l.Variables,
+		Workspace: p.Dirs.Work,
+	}
 	host, err := p.newHost(r, UIHooks{Mode: permission.NewModeSwitch(l.Mode)})
 	if err != nil {
 		return nil, host, err

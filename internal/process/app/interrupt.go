@@ -17,7 +17,9 @@ func (r *Run) withInterrupt(ctx context.Context, d *Driver) (run context.Context
 		return ctx, func() {}
 	}
 	if d.Pause == nil {
-		d.Pause, d.Interrupt, d.grace = d.Interrupt, nil, time.Nanosecond
+		d.Pause = d.Interrupt
+		d.Interrupt = nil
+		d.grace = time.Nanosecond
 		return ctx, func() {}
 	}
 	run, cancel := context.WithCancel(ctx)

@@ -74,11 +74,17 @@ func (k Knowledge) BuildBases(ctx context.Context, b KnowledgeBuild) error {
 		return err
 	}
 	s := b.Hooks
-	host, err := k.process.newHost(&runs.Record{Agent: place.Name, Dir: place.Dir, Model: k.process.Config.Model, Workspace: k.process.Dirs.Work}, s)
+	host, err := k.process.newHost(&runs.Record{
+		Agent:     place.Name,
+		Dir:       place.Dir,
+		Model:     k.process.Config.Model,
+		Workspace: k.process.Dirs.Work,
+	}, s)
 	if err != nil {
 		return err
 	}
-	host.Retrieval.Renew, host.Retrieval.Rebuild = true, b.Rebuild
+	host.Retrieval.Renew = true
+	host.Retrieval.Rebuild = b.Rebuild
 	a, err := flow.Load(place.Dir, host)
 	if err != nil {
 		return err

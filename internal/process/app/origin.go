@@ -60,14 +60,26 @@ func (o *runOrigin) limitRecord(rec *runs.Record, here string) {
 		return
 	}
 	o.work = rec.Workspace
-	rec.Named, rec.Parent, rec.Remote, rec.TraceParent = "", nil, false, ""
+	rec.Named = ""
+	rec.Parent = nil
+	rec.Remote = false
+	rec.TraceParent = ""
 	if a := o.mark.Accepted; a != nil {
 		here = a.Workspace
 	}
 	if o.isLimited() {
-		*rec = runs.Record{Agent: rec.Agent, Dir: rec.Dir, Recorded: rec.Recorded,
-			Prompt: rec.Prompt, Files: rec.Files, Attached: rec.Attached, Version: rec.Version, Strict: rec.Strict, Mode: string(permission.ModeAsk),
-			Distribution: runs.Distribution{Input: rec.Input}}
+		*rec = runs.Record{
+			Agent:        rec.Agent,
+			Dir:          rec.Dir,
+			Recorded:     rec.Recorded,
+			Prompt:       rec.Prompt,
+			Files:        rec.Files,
+			Attached:     rec.Attached,
+			Version:      rec.Version,
+			Strict:       rec.Strict,
+			Mode:         string(permission.ModeAsk),
+			Distribution: runs.Distribution{Input: rec.Input},
+		}
 	}
 	rec.Workspace = here
 }
@@ -150,11 +162,21 @@ func (r *Run) decideOrigin(ctx context.Context, answers []graph.Answer) (at runs
 	if err != nil {
 		return at, err
 	}
-	mark, given, now := *o.mark, answers[0], time.Now().UTC().Truncate(time.Second)
+	mark := *o.mark
+	given := answers[0]
+	now := time.Now().UTC().Truncate(time.Second)
 	accepted := !isRefusal(given)
 	if accepted {
 		whole := given.Value == runs.OriginAccept
-		mark.Accepted = &foreign.Acceptance{Whole: whole, Pending: !whole, Workspace: o.process.Dirs.Work, By: given.By, At: now, Head: last.Seq, Sum: last.Sum}
+		mark.Accepted = &foreign.Acceptance{
+			Whole:     whole,
+			Pending:   !whole,
+			Workspace: o.process.Dirs.Work,
+			By:        given.By,
+			At:        now,
+			Head:      last.Seq,
+			Sum:       last.Sum,
+		}
 		if whole && config.IsDir(o.work) {
 			mark.Accepted.Workspace = o.work
 		}
@@ -180,7 +202,9 @@ func (r *Run) clearOrigin(ctx context.Context) error {
 	}
 	mark := *r.origin.mark
 	accepted := *mark.Accepted
-	accepted.Pending, accepted.Head, accepted.Sum = false, last.Seq, last.Sum
+	accepted.Pending = false
+	accepted.Head = last.Seq
+	accepted.Sum = last.Sum
 	mark.Accepted = &accepted
 	return foreign.Put(ctx, r.origin.store, r.Thread, mark)
 }
@@ -205,7 +229,13 @@ func (r *Run) rebuild(ctx context.Context) error {
 		return err
 	}
 	_ = r.Agent.Close() // it has not run
-	r.Agent, r.Record, r.Questions, r.runner, r.files, r.status, r.origin = again.Agent, again.Record, again.Questions, again.runner, again.files, again.status, again.origin
+	r.Agent = again.Agent
+	r.Record = again.Record
+	r.Questions = again.Questions
+	r.runner = again.runner
+	r.files = again.files
+	r.status = again.status
+	r.origin = again.origin
 	return nil
 }
 

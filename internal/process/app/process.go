@@ -34,6 +34,8 @@ type Process struct {
 	Models *provider.Resolver // models of the configured clients
 	Runs   *runs.Archive      // runs of the store that the configuration names
 
+	Log *slog.Logger // nil: no log
+
 	User string // for whom runs work that this process starts; "": not known. The service of a server does not set it
 
 	Keys *keystore.Store // keys of providers that the user stored
@@ -48,7 +50,6 @@ type Process struct {
 	DotenvFaults  []script.DotenvFault // of that file
 
 	env   environ.Environ
-	log   *slog.Logger // nil: no log
 	trace tracer
 }
 
@@ -56,7 +57,7 @@ type Process struct {
 // has errors, it returns them together with a Process that works without it, so
 // that the caller can still report on the surroundings.
 func Open(o Options) (*Process, error) {
-	p := &Process{env: environ.New(o.Environ), log: o.Log}
+	p := &Process{env: environ.New(o.Environ), Log: o.Log}
 	p.trace.process = p
 	var err error
 	p.ConfigEnviron = p.env
@@ -73,9 +74,13 @@ func Open(o Options) (*Process, error) {
 	p.Keys = keystore.New(p.Dirs.Config, p.env)
 	p.Models.UseStoredKeys(p.Keys, func(key string) { p.Tools.SecretSet().Add(key) })
 	p.Tools.StoredKeys = p.Keys.FileKeys
-	p.Tools.Logins = &mcplogin.Tokens{Keys: p.Keys, Secret: func(values ...string) { p.Tools.SecretSet().Add(values...) }}
+	p.Tools.Logins = &mcplogin.Tokens{
+		Keys:   p.Keys,
+		Secret: func(values ...string) { p.Tools.SecretSet().Add(values...) },
+	}
 	p.Runs = runs.NewArchive(p.Dirs, p.Config.Store)
-	p.Tools.OpenMemory, p.Tools.Embedder = p.Runs.OpenMemory, p.openMemoryEmbedder
+	p.Tools.OpenMemory = p.Runs.OpenMemory
+	p.Tools.Embedder = p.openMemoryEmbedder
 	return p, err
 }
 

@@ -14,7 +14,8 @@ import (
 
 // encodeRecord returns the record in the form that the journal stores: without secrets.
 func (p *Process) encodeRecord(r *runs.Record) ([]byte, error) {
-	kept, secrets := *r, p.Tools.SecretSet()
+	kept := *r
+	secrets := p.Tools.SecretSet()
 	kept.Definition = secrets.Text(r.Definition)
 	kept.Definitions, kept.Variables, kept.VariablesFrom = redactValues(secrets, r.Definitions), redactValues(secrets, r.Variables), map[string]string{}
 	for name, value := range r.Variables {

@@ -34,8 +34,10 @@ func (a *RecordedAgent) Close() error {
 func (p *Process) LoadOfRun(ctx context.Context, rec *runs.Record, foreign bool) (*RecordedAgent, error) {
 	a := &RecordedAgent{remove: func() {}}
 	then := *rec
-	then.Workspace, then.Named = p.Dirs.Work, ""
-	dir, dirs := rec.Dir, []string{p.Dirs.Agents}
+	then.Workspace = p.Dirs.Work
+	then.Named = ""
+	dir := rec.Dir
+	dirs := []string{p.Dirs.Agents}
 	if foreign || flow.DescribeChanges(rec.Sources, flow.HashSources(rec.Dir, rec.Sources)) != nil {
 		dirs = nil // an agent that was not named then is not part of the run
 		var err error
@@ -168,7 +170,9 @@ func acceptedRecord(meta []byte, a *flow.Agent, secrets *redact.Set) ([]byte, er
 		return nil, err
 	}
 	recordAgent(rec, a)
-	rec.Bundle, rec.Approved = "", nil // they are about the files before
+	// They are about the files before.
+	rec.Bundle = ""
+	rec.Approved = nil
 	rec.Definition, rec.Definitions = secrets.Text(rec.Definition), redactValues(secrets, rec.Definitions)
 	return json.Marshal(rec)
 }

@@ -65,7 +65,51 @@ func leasedElsewhere(id string, err error) error {
 	if !ok {
 		return err
 	}
-	return &failure.Error{Kind: failure.Stale, Err: driven, Next: "wait for it, or stop it. If that process is gone, the lease ends by itself at that time; to continue without waiting: raddle resume " + id + " --takeover"}
+	return &failure.Error{
+		Kind: failure.Stale,
+		Err:  driven,
+		Next: "wait for it, or stop it. If that process is gone, the lease ends by itself at that time; to continue without waiting: raddle resume " + id + " --takeover",
+	}
+}
+
+// endedError returns the error for a run that is over, with its output.
+func endedError(id string, snap *history.Snapshot) error {
+	over := &runs.EndedError{
+		ID:     id,
+		Status: snap.Status,
+		Output: flow.OutcomeOf(graph.Result{Value: snap.Result}).Output,
+	}
+	return &failure.Error{
+		Kind: failure.Stale,
+		Err:  over,
+		Next: "see all of it with: raddle runs show " + id,
+	}
+}
+
+// endSurvivors ends the processes that an earlier drive of a run has left.
+func endSurvivors(ctx context.Context, st *runs.Store, id string, snap *history.Snapshot) error {
+	inDoubt, err := st.ListInDoubt(ctx, snap)
+	if err != nil {
+		return err
+	}
+	if errs := flow.EndSurvivors(inDoubt); len(errs) > 0 {
+		return failure.NewStale("end them by hand, then resume", "processes that an earlier drive of run %s started cannot be ended: %v", id, errors.Join(errs...))
+	}
+	return nil
+}
+
+// loadAgain loads the agent of a run that continues, and compiles it.
+func (p *Process) loadAgain(rec *runs.Record, hooks UIHooks) (*flow.Agent, *graph.Graph, error) {
+	host, err := p.newHost(rec, hooks)
+	if err != nil {
+		return nil, nil, err
+	}
+	agent, err := flow.Load(rec.Dir, host)
+	if err != nil {
+		return nil, nil, err
+	}
+	g, err := compileGraph(agent, host)
+	return agent, g, err
 }
 
 // rebuildRun creates a run from its journal.
@@ -76,8 +120,7 @@ func (p *Process) rebuildRun(ctx context.Context, st *runs.Store, thread string,
 	}
 	id := runs.RunOf(thread, snap.Run)
 	if snap.Status.Final() {
-		over := &runs.EndedError{ID: id, Status: snap.Status, Output: flow.OutcomeOf(graph.Result{Value: snap.Result}).Output}
-		return nil, &failure.Error{Kind: failure.Stale, Err: over, Next: "see all of it with: raddle runs show " + id}
+		return nil, endedError(id, snap)
 	}
 	rec, err := runs.DecodeRecord(snap.Meta)
 	if err != nil {
@@ -114,15 +157,7 @@ func (p *Process) rebuildRun(ctx context.Context, st *runs.Store, thread string,
 	if err := c.restoreMode(id, rec.Mode); err != nil {
 		return nil, err
 	}
-	host, err := p.newHost(rec, c.UIHooks)
-	if err != nil {
-		return nil, err
-	}
-	agent, err := flow.Load(rec.Dir, host)
-	if err != nil {
-		return nil, err
-	}
-	g, err := compileGraph(agent, host)
+	agent, g, err := p.loadAgain(rec, c.UIHooks)
 	if err != nil {
 		return nil, err
 	}
@@ -131,18 +166,28 @@ func (p *Process) rebuildRun(ctx context.Context, st *runs.Store, thread string,
 		return nil, failure.NewStale("to continue with the files as they are now: raddle resume "+id+" --accept-changes",
 			"the files of agent '%s' have changed since run %s was started:\n  %s", rec.Agent, id, strings.Join(changes, "\n  "))
 	}
-	inDoubt, err := st.ListInDoubt(ctx, snap)
-	if err != nil {
+	if err := endSurvivors(ctx, st, id, snap); err != nil {
 		return nil, err
-	}
-	if errs := flow.EndSurvivors(inDoubt); len(errs) > 0 {
-		return nil, failure.NewStale("end them by hand, then resume", "processes that an earlier drive of run %s started cannot be ended: %v", id, errors.Join(errs...))
 	}
 	traced, _ := p.trace.openTelemetry()
 	run := &Run{
-		jobs: p.Tools.Jobs,
-		ID:   id, Thread: thread, Agent: agent, Record: rec, Mode: c.Mode, Resumed: true, Kept: st.Location.KeepsRuns(), Questions: snap.Questions,
-		runner: p.newRunner(g, st, c.UIHooks), files: c.files, accept: c.AcceptChanges, takeover: c.Takeover, moved: c.Agent, status: snap.Status, telemetry: traced, origin: origin,
+		jobs:      p.Tools.Jobs,
+		ID:        id,
+		Thread:    thread,
+		Agent:     agent,
+		Record:    rec,
+		Mode:      c.Mode,
+		Resumed:   true,
+		Kept:      st.Location.KeepsRuns(),
+		Questions: snap.Questions,
+		runner:    p.newRunner(g, st, c.UIHooks),
+		files:     c.files,
+		accept:    c.AcceptChanges,
+		takeover:  c.Takeover,
+		moved:     c.Agent,
+		status:    snap.Status,
+		telemetry: traced,
+		origin:    origin,
 	}
 	if origin.isPending() {
 		err := run.clearOrigin(ctx)
@@ -158,15 +203,22 @@ func (p *Process) rebuildRun(ctx context.Context, st *runs.Store, thread string,
 		}
 	}
 	if origin.asks() {
-		run.status, run.Questions = graph.Waiting, []graph.Question{*origin.question}
+		run.status = graph.Waiting
+		run.Questions = []graph.Question{*origin.question}
 	}
-	if c.files != nil {
-		run.addNotice(p, fmt.Sprintf("run %s continues with the files of agent '%s' that it started with (bundle %.12s)%s", id, rec.Agent, rec.Bundle, c.files.describeChoice()))
-		if c.files.empty {
-			run.addNotice(p, "its working directory is not on this machine; it works in "+p.Dirs.ShortPath(rec.Workspace))
-		}
-	}
+	run.noteFiles(p, c.files)
 	return run, nil
+}
+
+// noteFiles says that a run continues with the files that it started with; nil: with those of the directory.
+func (r *Run) noteFiles(p *Process, files *agentFiles) {
+	if files == nil {
+		return
+	}
+	r.addNotice(p, fmt.Sprintf("run %s continues with the files of agent '%s' that it started with (bundle %.12s)%s", r.ID, r.Record.Agent, r.Record.Bundle, files.describeChoice()))
+	if files.empty {
+		r.addNotice(p, "its working directory is not on this machine; it works in "+p.Dirs.ShortPath(r.Record.Workspace))
+	}
 }
 
 // restoreMode sets the mode of permissions that a run has recorded, unless the caller has chosen one.
@@ -201,7 +253,11 @@ func (p *Process) relocateAgent(id string, rec *runs.Record, agent string) error
 	case errors.Is(err, fs.ErrNotExist):
 		return failure.NewStale("if it has moved: raddle resume "+id+" --agent PATH", "the agent '%s' of run %s is gone: there is no directory %s", rec.Agent, id, rec.Dir)
 	case err != nil:
-		return &failure.Error{Kind: failure.Stale, Msg: fmt.Sprintf("the agent '%s' of run %s cannot be read", rec.Agent, id), Err: err}
+		return &failure.Error{
+			Kind: failure.Stale,
+			Msg:  fmt.Sprintf("the agent '%s' of run %s cannot be read", rec.Agent, id),
+			Err:  err,
+		}
 	}
 	return nil
 }
@@ -212,7 +268,20 @@ func (r *Run) resumeDrive(ctx context.Context, d Driver, answers []graph.Answer)
 	takeover := r.takeover
 	r.takeover = false // later drives follow a drive of this process
 	return r.consumeEvents(d, func() eventSeq {
-		return r.runner.Resume(ctx, graph.Resume{Thread: r.Thread, Answers: r.redactAnswers(answers), AcceptChanges: r.accept, Meta: r.accepted, Takeover: takeover, IgnoreAhead: r.origin.isLimited(), Reply: r.redactReply(d.Reply), Topics: d.Topics, Pause: d.Pause, Break: d.Break, Grace: d.grace, Handle: &r.handle})
+		return r.runner.Resume(ctx, graph.Resume{
+			Thread:        r.Thread,
+			Answers:       r.redactAnswers(answers),
+			AcceptChanges: r.accept,
+			Meta:          r.accepted,
+			Takeover:      takeover,
+			IgnoreAhead:   r.origin.isLimited(),
+			Reply:         r.redactReply(d.Reply),
+			Topics:        d.Topics,
+			Pause:         d.Pause,
+			Break:         d.Break,
+			Grace:         d.grace,
+			Handle:        &r.handle,
+		})
 	})
 }
 
@@ -344,9 +413,19 @@ func (r *Run) explainError(err error) error {
 		by, _ := errors.AsType[*graph.DisplacedError](err)
 		return &failure.Error{Kind: failure.Stale, Err: err, Next: r.nextAfterDisplacement(by)}
 	case errors.Is(err, graph.ErrLeaseLost) && !errors.Is(err, journal.ErrConflict):
-		return &failure.Error{Kind: failure.Stale, Msg: "run " + r.ID + " was stopped: the store could not be reached for so long that another process may have taken it over", Err: err, Next: "continue with: " + r.ResumeCommand()}
+		return &failure.Error{
+			Kind: failure.Stale,
+			Msg:  "run " + r.ID + " was stopped: the store could not be reached for so long that another process may have taken it over",
+			Err:  err,
+			Next: "continue with: " + r.ResumeCommand(),
+		}
 	case errors.Is(err, journal.ErrConflict):
-		return &failure.Error{Kind: failure.Stale, Msg: "another process also drives run " + r.ID, Err: err, Next: "let the other process continue; see: raddle runs ls"}
+		return &failure.Error{
+			Kind: failure.Stale,
+			Msg:  "another process also drives run " + r.ID,
+			Err:  err,
+			Next: "let the other process continue; see: raddle runs ls",
+		}
 	}
 	if answer, ok := errors.AsType[*graph.AnswerError](err); ok {
 		return &failure.Error{Kind: failure.Usage, Err: r.Agent.Explain(answer)}

@@ -13,14 +13,25 @@ import (
 
 // newRetrieval says how the knowledge bases of agents are built and searched.
 func (p *Process) newRetrieval(s UIHooks) flow.Retrieval {
-	c, notify := &p.Config.RAG, s.Notify
-	if log := cmp.Or(s.Log, p.log); notify == nil && log != nil {
+	c := &p.Config.RAG
+	notify := s.Notify
+	if log := cmp.Or(s.Log, p.Log); notify == nil && log != nil {
 		notify = func(line string) { log.Info(line) }
 	}
 	r := flow.Retrieval{
-		Memory: p.Runs.OpenMemory,
-		Model:  c.Model, RerankerModel: c.Reranker, ExtractorModel: c.Extractor, ChunkSize: c.ChunkSize, ChunkOverlap: c.ChunkOverlap, Template: c.Template,
-		Loaders: c.Loaders, Env: p.Tools.WorkEnv(), Confirm: s.Confirm, Ask: s.Ask, Notify: notify, Progress: s.Progress,
+		Memory:         p.Runs.OpenMemory,
+		Model:          c.Model,
+		RerankerModel:  c.Reranker,
+		ExtractorModel: c.Extractor,
+		ChunkSize:      c.ChunkSize,
+		ChunkOverlap:   c.ChunkOverlap,
+		Template:       c.Template,
+		Loaders:        c.Loaders,
+		Env:            p.Tools.WorkEnv(),
+		Confirm:        s.Confirm,
+		Ask:            s.Ask,
+		Notify:         notify,
+		Progress:       s.Progress,
 		Embedder: func(id string) (rag.Embedder, error) {
 			e, err := p.Models.EmbeddingConfig(id)
 			if err != nil {

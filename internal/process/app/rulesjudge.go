@@ -33,14 +33,16 @@ func NewRulesJudge(p *Process, rec *runs.Record, dir, file string) (*RulesJudge,
 	mode, _ := permission.ParseMode(rec.Mode)
 	j := &RulesJudge{Mode: cmp.Or(mode, permission.ModeEdits), tools: map[string]tool.Tool{}}
 	then := *rec
-	then.Dir, then.Override = dir, ""
+	then.Dir = dir
+	then.Override = ""
 	host, err := p.newHost(&then, UIHooks{Mode: permission.NewModeSwitch(j.Mode)})
 	if err != nil {
 		return nil, err
 	}
 	j.gate = host.Tooling.Gate.(*toolbox.Gate).WithRules(rules)
 	opened := &openedTools{Toolbox: host.Tooling.Box}
-	host.Tooling.Box, host.Models = opened, anyModel{host.Models}
+	host.Tooling.Box = opened
+	host.Models = anyModel{host.Models}
 	a, err := flow.Load(dir, host)
 	if err != nil {
 		return nil, err

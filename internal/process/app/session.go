@@ -87,12 +87,14 @@ func (p *Process) openSession(run *Run) error {
 		}
 		if mark.IsLimited() { // only the conversation counts
 			run.addNotice(p, fmt.Sprintf("session '%s' was not started here: it came from %s. Its conversation is used, and nothing else of it", name, mark.From))
-			before.Variables, before.VariablesFrom = nil, nil
+			before.Variables = nil
+			before.VariablesFrom = nil
 		}
 		if err := sameVariables(run, before, name); err != nil {
 			return err
 		}
-		run.Record.Variables, run.Record.VariablesFrom = mergeValues(before.Variables, run.Record.Variables), before.VariablesFrom
+		run.Record.Variables = mergeValues(before.Variables, run.Record.Variables)
+		run.Record.VariablesFrom = before.VariablesFrom
 		if err := p.restoreVariables(run.Record, "pass it again with --agent-variable, or set %s to it"); err != nil {
 			return err
 		}
@@ -112,7 +114,8 @@ func sameVariables(run *Run, before *runs.Record, session string) error {
 		now, given := run.Record.Variables[v.Name]
 		then, known := before.Variables[v.Name]
 		if !known && v.Default != nil {
-			then, known = *v.Default, true
+			then = *v.Default
+			known = true
 		}
 		if given && known && now != then && !strings.Contains(then, redact.Mask) {
 			return failure.NewUsage("use another session, or leave the variable out: the session has its value",

@@ -132,7 +132,14 @@ func (p *Process) StartRun(req Request) (*Run, error) {
 	}
 	req.Mode = cmp.Or(req.Mode, permission.NewModeSwitch(cmp.Or(p.Config.Mode, permission.ModeEdits)))
 	id := cmp.Or(req.ID, graph.NewID(time.Now()))
-	run := &Run{jobs: p.Tools.Jobs, ID: id, Thread: id, Record: p.newRecord(place, req), Mode: req.Mode, given: givenInput{user: cmp.Or(req.User, p.User)}}
+	run := &Run{
+		jobs:   p.Tools.Jobs,
+		ID:     id,
+		Thread: id,
+		Record: p.newRecord(place, req),
+		Mode:   req.Mode,
+		given:  givenInput{user: cmp.Or(req.User, p.User)},
+	}
 	run.telemetry, _ = p.trace.openTelemetry()
 	if req.Adjust == nil {
 		if err := p.Models.CheckNames(run.Record.Dir, run.Record.Override, run.Record.Model); err != nil {
@@ -188,7 +195,8 @@ func (p *Process) prepareRun(run *Run, req Request) error {
 	if len(req.Media) > 0 && !flow.TakesMedia(run.Agent) {
 		return newMediaError(run.Agent)
 	}
-	run.given.state, run.given.media = req.State, req.Media
+	run.given.state = req.State
+	run.given.media = req.Media
 	recordAgent(run.Record, run.Agent)
 	if err := p.prepareBundle(run, host); err != nil {
 		return err
@@ -199,7 +207,8 @@ func (p *Process) prepareRun(run *Run, req Request) error {
 	if req.Compact {
 		meta := run.input.Meta
 		run.input = run.Agent.CompactInput()
-		run.input.Meta, run.input.User = meta, run.given.user
+		run.input.Meta = meta
+		run.input.User = run.given.user
 	}
 	return p.acquireStore(run, g, req.UIHooks)
 }
@@ -270,11 +279,25 @@ func (p *Process) newRecord(place Place, req Request) *runs.Record {
 		mode = ""
 	}
 	return &runs.Record{
-		Mode: mode, Agent: place.Name, Dir: place.Dir, Prompt: req.Prompt, Files: req.Files, Attached: req.Attached,
-		Model: p.Config.Model, Override: p.resolveOverride(req.Model), Templates: req.Templates, Variables: req.Variables,
-		Temperature: p.Config.Temperature, TopP: p.Config.TopP,
-		NoSpawn: p.Config.FunctionCalling != nil && !*p.Config.FunctionCalling,
-		Strict:  req.Strict, Distribution: runs.Distribution{Remote: req.Remote}, Headless: req.Headless, Workspace: p.Dirs.Work, Version: Version(), TraceParent: p.trace.findParent(req.TraceParent),
+		Mode:         mode,
+		Agent:        place.Name,
+		Dir:          place.Dir,
+		Prompt:       req.Prompt,
+		Files:        req.Files,
+		Attached:     req.Attached,
+		Model:        p.Config.Model,
+		Override:     p.resolveOverride(req.Model),
+		Templates:    req.Templates,
+		Variables:    req.Variables,
+		Temperature:  p.Config.Temperature,
+		TopP:         p.Config.TopP,
+		NoSpawn:      p.Config.FunctionCalling != nil && !*p.Config.FunctionCalling,
+		Strict:       req.Strict,
+		Distribution: runs.Distribution{Remote: req.Remote},
+		Headless:     req.Headless,
+		Workspace:    p.Dirs.Work,
+		Version:      Version(),
+		TraceParent:  p.trace.findParent(req.TraceParent),
 	}
 }
 
@@ -479,7 +502,12 @@ func (p *Process) newRunner(g *graph.Graph, st *runs.Store, s UIHooks) *graph.Ru
 	if s.Journal != nil {
 		store = s.Journal(store)
 	}
-	return &graph.Runner{Graph: g, Store: store, StoreAway: newStoreWatch(cmp.Or(s.Log, p.log), s.StoreAway), MaxState: max(0, cmp.Or(p.Config.MaxState, 64<<20))}
+	return &graph.Runner{
+		Graph:     g,
+		Store:     store,
+		StoreAway: newStoreWatch(cmp.Or(s.Log, p.Log), s.StoreAway),
+		MaxState:  max(0, cmp.Or(p.Config.MaxState, 64<<20)),
+	}
 }
 
 // newStoreWatch returns what is called when a run begins to wait for its store, and when the store is back.

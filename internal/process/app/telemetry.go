@@ -47,7 +47,12 @@ func (t *tracer) openTelemetry() (*telemetry.Telemetry, error) {
 			return
 		}
 		t.telemetry, t.err = telemetry.Open(telemetry.Setup{
-			Settings: telemetry.ReadSettings(p.env.Get), File: t.file, Version: Version(), Secrets: p.Tools.SecretSet(), Log: p.log, Cost: p.Models.UsageCost,
+			Settings: telemetry.ReadSettings(p.env.Get),
+			File:     t.file,
+			Version:  Version(),
+			Secrets:  p.Tools.SecretSet(),
+			Log:      p.Log,
+			Cost:     p.Models.UsageCost,
 		})
 	})
 	return t.telemetry, t.err
@@ -82,12 +87,21 @@ func (r *Run) traceDrive(ctx context.Context, d Driver) (_ context.Context, _ Dr
 	if r.telemetry == nil {
 		return ctx, d, func(graph.Result, error) {}
 	}
-	run := telemetry.Run{ID: r.ID, Thread: r.Thread, Agent: r.Agent.Name, Graph: r.Agent.Config == nil, Resumed: r.Resumed, Parent: r.Record.TraceParent}
+	run := telemetry.Run{
+		ID:      r.ID,
+		Thread:  r.Thread,
+		Agent:   r.Agent.Name,
+		Graph:   r.Agent.Config == nil,
+		Resumed: r.Resumed,
+		Parent:  r.Record.TraceParent,
+	}
 	if r.Resumed && len(r.Questions) > 0 {
 		run.Asked = r.readAskedTimes(ctx)
 	}
 	ctx, recording := r.telemetry.StartDrive(ctx, run)
-	wanted, deliver, seq := d.Topics, d.Event, int64(0)
+	wanted := d.Topics
+	deliver := d.Event
+	seq := int64(0)
 	d.Topics |= telemetry.Topics
 	d.Event = func(ev graph.Event) {
 		recording.RecordEvent(ev)

@@ -171,7 +171,8 @@ func (in *installation) isInstalledUnit(unit string, all []file) bool {
 
 // updateFile updates one file of a directory.
 func (in *installation) updateFile(unit string, f file, out *Outcome) error {
-	key, target := unit+"/"+f.name, filepath.Join(in.dir, unit, filepath.FromSlash(f.name))
+	key := unit + "/" + f.name
+	target := filepath.Join(in.dir, unit, filepath.FromSlash(f.name))
 	have, own, err := in.readCurrent(key, target)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -219,7 +220,8 @@ func (in *installation) removeOutdated(unit string, all []file, out *Outcome) er
 		if slices.ContainsFunc(all, func(f file) bool { return f.name == name }) {
 			continue
 		}
-		key, target := unit+"/"+name, filepath.Join(in.dir, unit, filepath.FromSlash(name))
+		key := unit + "/" + name
+		target := filepath.Join(in.dir, unit, filepath.FromSlash(name))
 		_, own, err := in.readCurrent(key, target)
 		if err == nil && !own {
 			err = os.Remove(target)

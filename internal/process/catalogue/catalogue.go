@@ -191,15 +191,30 @@ type listedMedia struct {
 // facts returns what a listed model is known for. Claude models differ in two ways from what the list says of their effort.
 func (l listedModel) facts(claude bool) Model {
 	m := Model{
-		Window: l.Limit.Context, Output: l.Limit.Output, NoTools: l.ToolCall != nil && !*l.ToolCall, Retired: l.Status == "deprecated",
-		Media: l.Modalities.Input, Schemas: l.Structured,
+		Window:  l.Limit.Context,
+		Output:  l.Limit.Output,
+		NoTools: l.ToolCall != nil && !*l.ToolCall,
+		Retired: l.Status == "deprecated",
+		Media:   l.Modalities.Input,
+		Schemas: l.Structured,
 	}
 	if l.Cost != nil {
-		m.Price = agent.Price{Input: l.Cost.Input, Output: l.Cost.Output, Cached: l.Cost.CacheRead, Written: l.Cost.CacheWrite}
+		m.Price = agent.Price{
+			Input:   l.Cost.Input,
+			Output:  l.Cost.Output,
+			Cached:  l.Cost.CacheRead,
+			Written: l.Cost.CacheWrite,
+		}
 		m.Free = m.Price.IsZero()
 		for _, t := range l.Cost.Tiers {
 			if t.Tier.Type == "" || t.Tier.Type == "context" {
-				m.Price.Long = append(m.Price.Long, agent.LongPrice{Above: t.Tier.Size, Input: t.Input, Output: t.Output, Cached: t.CacheRead, Written: t.CacheWrite})
+				m.Price.Long = append(m.Price.Long, agent.LongPrice{
+					Above:   t.Tier.Size,
+					Input:   t.Input,
+					Output:  t.Output,
+					Cached:  t.CacheRead,
+					Written: t.CacheWrite,
+				})
 			}
 		}
 	}

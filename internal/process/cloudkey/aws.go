@@ -165,7 +165,11 @@ func (a *AWS) find(ctx context.Context, learned func(secrets ...string)) (AWSKey
 	}
 	switch s.kind {
 	case fromEnvironment:
-		return AWSKeys{ID: a.Env.Get("AWS_ACCESS_KEY_ID"), Secret: a.Env.Get("AWS_SECRET_ACCESS_KEY"), Token: a.Env.Get("AWS_SESSION_TOKEN")}, never, nil
+		return AWSKeys{
+			ID:     a.Env.Get("AWS_ACCESS_KEY_ID"),
+			Secret: a.Env.Get("AWS_SECRET_ACCESS_KEY"),
+			Token:  a.Env.Get("AWS_SESSION_TOKEN"),
+		}, never, nil
 	case fromInstance:
 		return a.askInstance(ctx, learned)
 	case fromSSO:
@@ -173,7 +177,11 @@ func (a *AWS) find(ctx context.Context, learned func(secrets ...string)) (AWSKey
 	case fromProcess:
 		return a.runProcess(ctx, s)
 	}
-	return AWSKeys{ID: s.keys["aws_access_key_id"], Secret: s.keys["aws_secret_access_key"], Token: s.keys["aws_session_token"]}, never, nil
+	return AWSKeys{
+		ID:     s.keys["aws_access_key_id"],
+		Secret: s.keys["aws_secret_access_key"],
+		Token:  s.keys["aws_session_token"],
+	}, never, nil
 }
 
 // runProcess runs the program of a profile, without a shell, and reads the credentials that it writes.
@@ -193,7 +201,13 @@ func (a *AWS) runProcess(ctx context.Context, s awsSource) (AWSKeys, time.Time, 
 	if env == nil {
 		env = []string{}
 	}
-	result, err := proc.Run(ctx, proc.Command{Path: words[0], Args: words[1:], Env: env, Timeout: askTime, Limit: mostBytes})
+	result, err := proc.Run(ctx, proc.Command{
+		Path:    words[0],
+		Args:    words[1:],
+		Env:     env,
+		Timeout: askTime,
+		Limit:   mostBytes,
+	})
 	if exit, ok := errors.AsType[*proc.ExitError](err); ok {
 		if text := cutLine(string(proc.StripEscapes(result.Stderr))); text != "" {
 			return fail("ended with exit code %d: %s", exit.Code, text)
@@ -230,13 +244,15 @@ func splitCommand(line string) (words []string, err error) {
 			word.WriteRune(r)
 			escaped = false
 		case r == '\\' && quote != '\'' && runtime.GOOS != "windows":
-			escaped, inWord = true, true
+			escaped = true
+			inWord = true
 		case quote != 0 && r == quote:
 			quote = 0
 		case quote != 0:
 			word.WriteRune(r)
 		case r == '"' || r == '\'':
-			quote, inWord = r, true
+			quote = r
+			inWord = true
 		case r == ' ' || r == '\t':
 			if inWord {
 				words = append(words, word.String())

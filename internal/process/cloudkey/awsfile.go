@@ -55,7 +55,10 @@ type awsFiles struct {
 
 // readFiles reads both files. One that is not there is empty.
 func (a *AWS) readFiles() (awsFiles, error) {
-	f := awsFiles{configPath: a.path("AWS_CONFIG_FILE", "config"), credentialsPath: a.path("AWS_SHARED_CREDENTIALS_FILE", "credentials")}
+	f := awsFiles{
+		configPath:      a.path("AWS_CONFIG_FILE", "config"),
+		credentialsPath: a.path("AWS_SHARED_CREDENTIALS_FILE", "credentials"),
+	}
 	var err, second error
 	f.config, err = readSections(f.configPath)
 	f.credentials, second = readSections(f.credentialsPath)

@@ -25,9 +25,12 @@ func (a *AWS) askPortal(ctx context.Context, s awsSource, learned func(secrets .
 	session := section{}
 	cached := s.keys["sso_start_url"]
 	if name := s.keys["sso_session"]; name != "" {
-		session, cached = s.files.config["sso-session "+name], name
+		session = s.files.config["sso-session "+name]
+		cached = name
 	}
-	region, account, role := cmp.Or(session["sso_region"], s.keys["sso_region"]), s.keys["sso_account_id"], s.keys["sso_role_name"]
+	region := cmp.Or(session["sso_region"], s.keys["sso_region"])
+	account := s.keys["sso_account_id"]
+	role := s.keys["sso_role_name"]
 	if region == "" || account == "" || role == "" {
 		return AWSKeys{}, never, fmt.Errorf("the AWS profile %q lacks sso_region, sso_account_id or sso_role_name: run aws configure sso", s.profile)
 	}
@@ -58,7 +61,11 @@ func (a *AWS) askPortal(ctx context.Context, s awsSource, learned func(secrets .
 	case c.AccessKeyID == "" || c.SecretAccessKey == "":
 		return AWSKeys{}, never, fmt.Errorf("single sign-on of the AWS profile %q returned no credentials", s.profile)
 	default:
-		return AWSKeys{ID: c.AccessKeyID, Secret: c.SecretAccessKey, Token: c.SessionToken}, time.UnixMilli(c.Expiration), nil
+		return AWSKeys{
+			ID:     c.AccessKeyID,
+			Secret: c.SecretAccessKey,
+			Token:  c.SessionToken,
+		}, time.UnixMilli(c.Expiration), nil
 	}
 }
 

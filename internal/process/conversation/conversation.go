@@ -38,7 +38,12 @@ func Open(ctx context.Context, p *app.Process, agent, name string) (*Conversatio
 	if err != nil {
 		return nil, err
 	}
-	c := &Conversation{process: p, agent: agent, place: place, graph: config.IsFile(filepath.Join(place.Dir, "graph.yaml"))}
+	c := &Conversation{
+		process: p,
+		agent:   agent,
+		place:   place,
+		graph:   config.IsFile(filepath.Join(place.Dir, "graph.yaml")),
+	}
 	if c.graph {
 		if name == "" {
 			return c, nil
@@ -160,7 +165,8 @@ func (c *Conversation) Compact(req app.Request) (*app.Run, error) {
 	if c.graph {
 		return nil, c.errGraph()
 	}
-	req.Compact, req.Prompt = true, ""
+	req.Compact = true
+	req.Prompt = ""
 	return c.StartTurn(req)
 }
 

@@ -179,7 +179,15 @@ func (f *family) summarize(ctx context.Context, p *app.Process, workspace string
 	}
 	now := f.newest()
 	agent, session, _ := runs.SessionOf(now.Thread)
-	s := &Summary{Agent: agent, Title: title, Workspace: rec.Workspace, Updated: now.Updated, Status: statusOf(now.Status), Run: now.Run, Branches: len(f.branches)}
+	s := &Summary{
+		Agent:     agent,
+		Title:     title,
+		Workspace: rec.Workspace,
+		Updated:   now.Updated,
+		Status:    statusOf(now.Status),
+		Run:       now.Run,
+		Branches:  len(f.branches),
+	}
 	s.Name, _ = runs.SplitBranch(session)
 	if !isGenerated(s.Name) {
 		s.Title = s.Name

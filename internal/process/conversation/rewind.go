@@ -148,7 +148,8 @@ func (r *fileRewind) findTarget(dir string) {
 		r.reason = err.Error()
 		return
 	}
-	hash, last := r.now, len(r.changes)-1
+	hash := r.now
+	last := len(r.changes) - 1
 	if isImage(r.changes[0].Before, hash) && !isImage(r.changes[last].After, hash) {
 		r.back = len(r.changes) // as after a rewind that was killed
 		return

@@ -57,7 +57,8 @@ type turnRef struct {
 // listTurnRefs returns the turns of a branch, oldest first. It continues in the branches that this
 // one was forked from, as long as they exist.
 func listTurnRefs(ctx context.Context, st *runs.Store, thread string) (list []turnRef, err error) {
-	upTo, seen := int64(0), map[string]bool{}
+	upTo := int64(0)
+	seen := map[string]bool{}
 	for thread != "" && !seen[thread] {
 		seen[thread] = true
 		var origin journal.Point
@@ -81,7 +82,9 @@ func listTurnRefs(ctx context.Context, st *runs.Store, thread string) (list []tu
 					next.status = statusOf(e.What)
 				}
 			case journal.KindStart:
-				next.run, next.start, next.at = e.What, e.Seq, e.Time
+				next.run = e.What
+				next.start = e.Seq
+				next.at = e.Time
 				if upTo == 0 || next.status.Final() { // a fork at the start of a turn does not have it
 					list = append(list, next)
 				}
@@ -90,7 +93,8 @@ func listTurnRefs(ctx context.Context, st *runs.Store, thread string) (list []tu
 				origin = e.From
 			}
 		}
-		thread, upTo = origin.Thread, origin.Seq
+		thread = origin.Thread
+		upTo = origin.Seq
 	}
 	slices.Reverse(list)
 	return list, nil
@@ -156,7 +160,8 @@ func (c *Conversation) readTurns(ctx context.Context) (*runs.Store, []Turn, []tu
 		t := Turn{Run: r.run, Seq: r.start, At: r.at, Status: r.status}
 		c.addEntries(&t, said[r.run])
 		if t.Prompt != "" || len(said[r.run]) > 0 || !r.status.Final() {
-			turns, refs = append(turns, t), append(refs, r)
+			turns = append(turns, t)
+			refs = append(refs, r)
 		}
 	}
 	return st, turns, refs, nil
@@ -238,7 +243,8 @@ func (c *Conversation) addEntries(t *Turn, entries []agent.Entry) {
 					continue
 				}
 				if i, known := calls[r.CallID]; known {
-					t.Calls[i].Done, t.Calls[i].OK = true, !r.Error
+					t.Calls[i].Done = true
+					t.Calls[i].OK = !r.Error
 				}
 			}
 		}

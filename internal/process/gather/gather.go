@@ -39,7 +39,8 @@ func Read(ctx context.Context, names []string) (files []attach.File, report []st
 		} else if err != nil {
 			return nil, nil, failure.NewUsage("", "-f: %v", err)
 		}
-		files, report = append(files, more...), append(report, lines...)
+		files = append(files, more...)
+		report = append(report, lines...)
 	}
 	return files, report, nil
 }

@@ -68,7 +68,14 @@ func (l *Login) Run(ctx context.Context) (Grant, error) {
 	}
 	defer listener.Close()
 	back := listener.Address("127.0.0.1")
-	g := Grant{Server: l.Server, Issuer: by.Issuer, Endpoint: by.Token, Resource: protection.Resource, ClientID: l.ClientID, ClientSecret: l.ClientSecret}
+	g := Grant{
+		Server:       l.Server,
+		Issuer:       by.Issuer,
+		Endpoint:     by.Token,
+		Resource:     protection.Resource,
+		ClientID:     l.ClientID,
+		ClientSecret: l.ClientSecret,
+	}
 	if g.ClientID == "" {
 		if err := l.registerClient(ctx, by, back, &g); err != nil {
 			return Grant{}, err
@@ -141,7 +148,8 @@ func (l *Login) registerClient(ctx context.Context, by authority, back string, g
 	if r.status != http.StatusCreated && r.status != http.StatusOK || json.Unmarshal(r.body, &made) != nil || made.ID == "" {
 		return fmt.Errorf("%s does not register raddle (status %d%s)", by.Issuer, r.status, errorOf(r.body))
 	}
-	g.ClientID, g.ClientSecret = made.ID, made.Secret
+	g.ClientID = made.ID
+	g.ClientSecret = made.Secret
 	return nil
 }
 
@@ -186,7 +194,8 @@ func (w *web) redeemGrant(ctx context.Context, g Grant, form url.Values) (Grant,
 	if json.Unmarshal(r.body, &got) != nil || got.Access == "" || !strings.EqualFold(got.Kind, "bearer") || strings.ContainsFunc(got.Access, func(c rune) bool { return c <= ' ' || c > '~' }) {
 		return Grant{}, fmt.Errorf("%s answers without a token that can be used", g.Issuer)
 	}
-	g.Access, g.Expires = got.Access, time.Time{}
+	g.Access = got.Access
+	g.Expires = time.Time{}
 	if got.Refresh != "" {
 		g.Refresh = got.Refresh
 	}

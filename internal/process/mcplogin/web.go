@@ -38,9 +38,16 @@ func newWeb(ctx context.Context, server *url.URL) (*web, error) {
 	} else if w.own, err = net.DefaultResolver.LookupNetIP(ctx, "ip", server.Hostname()); err != nil {
 		return nil, fmt.Errorf("the server cannot be found: %w", err)
 	}
-	dialer := &net.Dialer{Timeout: askTimeout, Control: func(_, address string, _ syscall.RawConn) error { return w.checkPlace(address) }}
+	dialer := &net.Dialer{
+		Timeout: askTimeout,
+		Control: func(_, address string, _ syscall.RawConn) error { return w.checkPlace(address) },
+	}
 	w.client = &http.Client{
-		Transport:     &http.Transport{DialContext: dialer.DialContext, DisableKeepAlives: true, TLSHandshakeTimeout: askTimeout},
+		Transport: &http.Transport{
+			DialContext:         dialer.DialContext,
+			DisableKeepAlives:   true,
+			TLSHandshakeTimeout: askTimeout,
+		},
 		Timeout:       askTimeout,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}

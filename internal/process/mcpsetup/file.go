@@ -103,7 +103,8 @@ func RemoveServer(path, id string) (bool, error) {
 func readServers(path string) (root, servers *jsonvalue.Object, err error) {
 	text, err := plainfile.Read(path, largestFile)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && strings.TrimSpace(string(text)) == "" {
-		text, err = []byte(`{}`), nil
+		text = []byte(`{}`)
+		err = nil
 	}
 	if err != nil {
 		return nil, nil, err

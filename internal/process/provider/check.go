@@ -11,9 +11,11 @@ import (
 // in a directory, before anything runs: override replaces every model of the agent, and
 // model, of the configuration, is for graphs that name none. Both may be "".
 func (r *Resolver) CheckNames(dir, override, model string) error {
-	named, kind := override, failure.Usage
+	named := override
+	kind := failure.Usage
 	if override == "" {
-		named, kind = model, failure.Invalid
+		named = model
+		kind = failure.Invalid
 	}
 	if named == "" {
 		return nil
@@ -60,9 +62,16 @@ func (r *Resolver) unknownModelError(dir, id string, kind failure.Kind) error {
 	file, script := strings.CutPrefix(id, "script:")
 	switch {
 	case c != nil && name == "":
-		return &failure.Error{Kind: kind, Msg: "model " + id + ": the client lists no chat model", Next: "name the model: " + c.Name + ":MODEL"}
+		return &failure.Error{
+			Kind: kind,
+			Msg:  "model " + id + ": the client lists no chat model",
+			Next: "name the model: " + c.Name + ":MODEL",
+		}
 	case c != nil || script:
-		return &failure.Error{Kind: kind, Msg: "model " + id + ": there is no file " + r.dirs.ShortPath(r.transcriptPath(dir, c, file))}
+		return &failure.Error{
+			Kind: kind,
+			Msg:  "model " + id + ": there is no file " + r.dirs.ShortPath(r.transcriptPath(dir, c, file)),
+		}
 	}
 	err := r.unknownClientError(id)
 	err.Kind = kind
@@ -92,7 +101,11 @@ func (r *Resolver) checkCallable(dir, id string) error {
 		return nil
 	}
 	if _, err := r.findTranscript(dir, id, c, file).read(); err != nil {
-		return &failure.Error{Kind: failure.Invalid, Msg: "the transcript of model " + id + " cannot be replayed", Err: err}
+		return &failure.Error{
+			Kind: failure.Invalid,
+			Msg:  "the transcript of model " + id + " cannot be replayed",
+			Err:  err,
+		}
 	}
 	return nil
 }

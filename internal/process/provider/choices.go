@@ -16,18 +16,6 @@ import (
 	"raddle.dev/internal/storage/keystore"
 )
 
-// suggested are models of known providers for a person who has chosen none: first the one that raddle suggests.
-var suggested = map[string][]string{
-	"openai":     {"gpt-5.4-mini", "gpt-5.5", "gpt-5.4-nano"},
-	"anthropic":  {"claude-sonnet-5", "claude-haiku-4-5", "claude-opus-4-8"},
-	"gemini":     {"gemini-3.5-flash", "gemini-3.1-pro-preview", "gemini-3.1-flash-lite"},
-	"deepseek":   {"deepseek-v4-flash", "deepseek-v4-pro"},
-	"groq":       {"openai/gpt-oss-120b", "llama-3.3-70b-versatile"},
-	"mistral":    {"mistral-medium-2604", "mistral-small-latest"},
-	"openrouter": {"openai/gpt-5.4-mini", "anthropic/claude-sonnet-4.6"},
-	"xai":        {"grok-4.3"},
-}
-
 // ListChoices returns the models to offer to a person who has chosen none: those of the clients that are ready, or only those of one client.
 func (r *Resolver) ListChoices(only string) []Model {
 	list := []Model{}
@@ -51,10 +39,10 @@ func (c *client) chatChoices() (names []string) {
 		}
 	}
 	p := cmp.Or(providerOf(c.Name), providerOf(c.Type))
-	if len(names) > 0 || p == nil || c.configured && c.Base != p.base {
+	if len(names) > 0 || p == nil || c.configured && c.Base != p.Base {
 		return names // an address of its own may have any models
 	}
-	return suggested[p.name]
+	return p.Suggested
 }
 
 // A KnownProvider is a provider that raddle knows without configuration and that needs a key.
@@ -67,12 +55,16 @@ type KnownProvider struct {
 // ListProviders returns the providers that only need a key.
 func (r *Resolver) ListProviders() []KnownProvider {
 	var list []KnownProvider
-	for _, p := range providers {
-		if p.free {
+	for _, p := range config.Providers {
+		if !p.IsKnown() || p.Free {
 			continue
 		}
-		c, _ := r.findClient(p.name + ":x")
-		list = append(list, KnownProvider{Name: p.name, Variable: p.keys[0], Ready: c.isReady()})
+		c, _ := r.findClient(p.Name + ":x")
+		list = append(list, KnownProvider{
+			Name:     p.Name,
+			Variable: p.Keys[0],
+			Ready:    c.isReady(),
+		})
 	}
 	return list
 }
@@ -144,7 +136,8 @@ func (r *Resolver) SuggestModel() (model, needs string) {
 	if list := r.ListChoices(""); len(list) > 0 {
 		return list[0].ID, ""
 	}
-	return "openai:" + suggested["openai"][0], "openai"
+	first := config.Providers[0]
+	return first.Name + ":" + first.Suggested[0], first.Name
 }
 
 // FindKey returns where the key of a client comes from, and whether raddle knows the client.

@@ -41,14 +41,14 @@ func TestChoices(t *testing.T) {
 
 // Each suggestion names a provider that raddle knows, and what it costs is known where the catalogue has the vendor.
 func TestSuggestions(t *testing.T) {
-	for name, models := range suggested {
-		if p := providerOf(name); p == nil || p.free {
-			t.Errorf("%s is not a provider that needs a key", name)
+	for _, p := range config.Providers {
+		if needsKey := p.IsKnown() && !p.Free; needsKey != (len(p.Suggested) > 0) {
+			t.Errorf("%s needs a key: %v, and has %d suggestions", p.Name, needsKey, len(p.Suggested))
 		}
-		for _, model := range models {
-			facts, listed := catalogue.Embedded().Find(listedAs[name], model)
+		for _, model := range p.Suggested {
+			facts, listed := catalogue.Embedded().Find(p.Listed, model)
 			if !listed || facts.Retired || facts.NoTools || facts.Window == 0 || facts.Price.Output == 0 {
-				t.Errorf("%s:%s: %+v", name, model, facts)
+				t.Errorf("%s:%s: %+v", p.Name, model, facts)
 			}
 		}
 	}

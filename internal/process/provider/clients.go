@@ -11,29 +11,6 @@ import (
 	"raddle.dev/internal/storage/keystore"
 )
 
-// A provider is a service that raddle knows without configuration: its models can be
-// called as NAME:MODEL if its key is in the environment.
-type provider struct {
-	name string
-	typ  string
-	keys []string // variables that may hold the key; the first that is set counts
-	base string   // URL; "": the default of the wire
-	at   []string // variables that may hold another URL
-	free bool     // it needs no key
-}
-
-var providers = []provider{
-	{name: "openai", typ: "openai", keys: []string{"OPENAI_API_KEY"}, at: []string{"OPENAI_API_BASE", "OPENAI_BASE_URL"}},
-	{name: "anthropic", typ: "anthropic", keys: []string{"ANTHROPIC_API_KEY", "CLAUDE_API_KEY"}, at: []string{"ANTHROPIC_API_BASE", "ANTHROPIC_BASE_URL"}},
-	{name: "gemini", typ: "gemini", keys: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"}, at: []string{"GEMINI_API_BASE"}},
-	{name: "ollama", typ: "ollama", keys: []string{"OLLAMA_API_KEY"}, at: []string{"OLLAMA_API_BASE", "OLLAMA_HOST"}, base: "http://localhost:11434", free: true},
-	{name: "deepseek", typ: "openai-compatible", keys: []string{"DEEPSEEK_API_KEY"}, at: []string{"DEEPSEEK_API_BASE"}, base: "https://api.deepseek.com/v1"},
-	{name: "groq", typ: "openai-compatible", keys: []string{"GROQ_API_KEY"}, at: []string{"GROQ_API_BASE"}, base: "https://api.groq.com/openai/v1"},
-	{name: "mistral", typ: "openai-compatible", keys: []string{"MISTRAL_API_KEY"}, at: []string{"MISTRAL_API_BASE"}, base: "https://api.mistral.ai/v1"},
-	{name: "openrouter", typ: "openai-compatible", keys: []string{"OPENROUTER_API_KEY"}, at: []string{"OPENROUTER_API_BASE"}, base: "https://openrouter.ai/api/v1"},
-	{name: "xai", typ: "openai-compatible", keys: []string{"XAI_API_KEY"}, at: []string{"XAI_API_BASE"}, base: "https://api.x.ai/v1"},
-}
-
 // otherKeys are keys of model providers that raddle does not call by itself, and
 // that scripts do not get either.
 var otherKeys = []string{
@@ -63,15 +40,15 @@ func (c *client) needsKey() bool {
 		return true
 	}
 	p := providerOf(c.Name)
-	return !c.configured && p != nil && !p.free && c.Base == p.base
+	return !c.configured && p != nil && !p.Free && c.Base == p.Base
 }
 
-func providerOf(typ string) *provider {
-	i := slices.IndexFunc(providers, func(p provider) bool { return p.name == typ })
-	if i < 0 {
-		return nil
+// providerOf returns the provider with a name that can be called without a client in config.yaml, nil if there is none.
+func providerOf(name string) *config.Provider {
+	if p := config.FindProvider(name); p != nil && p.IsKnown() {
+		return p
 	}
-	return &providers[i]
+	return nil
 }
 
 // collectClients returns the clients that models can be called from: the clients of
@@ -83,14 +60,18 @@ func collectClients(c *config.Config, home string, env environ.Environ) []client
 		cl.cloud = newCloudAccess(cl.Client, home, env)
 		all = append(all, cl)
 	}
-	for _, p := range providers {
-		if slices.ContainsFunc(all, func(c client) bool { return c.Name == p.name }) {
+	for _, p := range config.Providers {
+		if !p.IsKnown() || slices.ContainsFunc(all, func(c client) bool { return c.Name == p.Name }) {
 			continue
 		}
-		cl := client{Client: config.Client{Name: p.name, Type: p.typ, Base: p.base}, keyNames: p.keys}
-		cl.Key, _ = env.LookupFirst(p.keys)
-		if base, ok := env.LookupFirst(p.at); ok {
-			cl.Base, cl.baseFrom = base, findFirst(env, p.at)
+		cl := client{
+			Client:   config.Client{Name: p.Name, Type: p.ClientType(), Base: p.Base},
+			keyNames: p.Keys,
+		}
+		cl.Key, _ = env.LookupFirst(p.Keys)
+		if base, ok := env.LookupFirst(p.Addresses); ok {
+			cl.Base = base
+			cl.baseFrom = findFirst(env, p.Addresses)
 		}
 		all = append(all, cl)
 	}
@@ -114,9 +95,9 @@ func configuredClient(cc config.Client, env environ.Environ) client {
 	cl := client{Client: cc, configured: true, keyNames: []string{environ.FormatVariable(cc.Name) + "_API_KEY"}}
 	at := []string{environ.FormatVariable(cc.Name) + "_API_BASE"}
 	p := cmp.Or(providerOf(cc.Type), providerOf(cc.Name)) // a known name with another type
-	if p != nil && (cc.Base == "" || cc.Type == p.name) {
-		cl.keyNames = append(cl.keyNames, p.keys...)
-		at = append(at, p.at...)
+	if p != nil && (cc.Base == "" || cc.Type == p.Name) {
+		cl.keyNames = append(cl.keyNames, p.Keys...)
+		at = append(at, p.Addresses...)
 	}
 	if cc.Type == "bedrock" && cc.Profile == "" && !cc.Instance { // what the client itself names counts before the environment
 		cl.keyNames = append(cl.keyNames, bedrockKey)
@@ -137,7 +118,7 @@ func configuredClient(cc config.Client, env environ.Environ) client {
 		cl.baseFrom = findFirst(env, at)
 	}
 	if cl.Base == "" && p != nil {
-		cl.Base = p.base
+		cl.Base = p.Base
 	}
 	return cl
 }
@@ -172,14 +153,14 @@ func (c *client) isReady() bool {
 		return err == nil
 	}
 	p := providerOf(c.Name)
-	return c.Key != "" || c.command != nil || c.stored != keystore.Nowhere || c.KeyVar == "" && (c.configured && c.Base != "" || p != nil && p.free)
+	return c.Key != "" || c.command != nil || c.stored != keystore.Nowhere || c.KeyVar == "" && (c.configured && c.Base != "" || p != nil && p.Free)
 }
 
 // ListKeyVariables returns the variables that may hold keys, including configured ones.
 func ListKeyVariables(c *config.Config) []string {
 	names := slices.Clone(otherKeys)
-	for _, p := range providers {
-		names = append(names, p.keys...)
+	for _, p := range config.Providers {
+		names = append(names, p.Keys...)
 	}
 	for _, cc := range c.Clients {
 		names = append(names, environ.FormatVariable(cc.Name)+"_API_KEY")

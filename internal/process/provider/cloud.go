@@ -38,7 +38,13 @@ func newCloudAccess(c config.Client, home string, env environ.Environ) *cloudAcc
 	through, _ := throughProxy(c.Proxy) // the configuration has checked it
 	switch c.Type {
 	case "bedrock":
-		a.aws = cloudkey.NewAWS(cloudkey.AWS{Env: env, Home: home, Profile: c.Profile, Instance: c.Instance, HTTP: through})
+		a.aws = cloudkey.NewAWS(cloudkey.AWS{
+			Env:      env,
+			Home:     home,
+			Profile:  c.Profile,
+			Instance: c.Instance,
+			HTTP:     through,
+		})
 	case "vertex":
 		a.google = cloudkey.NewGoogle(cloudkey.Google{Env: env, Home: home, Instance: c.Instance, HTTP: through})
 	default:
@@ -129,7 +135,8 @@ func (a *cloudAccess) vertexBase(ctx context.Context) (string, error) {
 	if strings.Contains(base, "/projects/") {
 		return base, nil
 	}
-	project, location := a.project(ctx), a.location()
+	project := a.project(ctx)
+	location := a.location()
 	if err := a.checkPlace(location, project != ""); err != nil {
 		return "", err
 	}
@@ -152,7 +159,7 @@ func (a *cloudAccess) authorize(c *client) func(r *http.Request) ([]string, erro
 }
 
 // openVertex returns a model of a client of Vertex: one of Google or of Anthropic, by its name.
-func (c *client) openVertex(ctx context.Context, name string, settings openai.Config) (llm.Model, error) {
+func openVertex(ctx context.Context, c *client, settings openai.Config) (llm.Model, error) {
 	base, err := c.cloud.vertexBase(ctx)
 	if err != nil {
 		return nil, &llm.Error{Class: llm.Auth, Message: fmt.Sprintf("client %q: %v", c.Name, err)}
@@ -161,39 +168,64 @@ func (c *client) openVertex(ctx context.Context, name string, settings openai.Co
 	if c.Key == "" {
 		authorize = c.cloud.authorize(c)
 	}
-	maker, model, named := strings.Cut(name, "/")
+	maker, model, named := strings.Cut(settings.Model, "/")
 	switch {
-	case !named && strings.HasPrefix(name, "claude"):
-		maker, model = "anthropic", name
-	case !named:
-		maker, model = "google", name
+	case named:
+	case strings.HasPrefix(settings.Model, "claude"):
+		maker = "anthropic"
+		model = settings.Model
+	default:
+		maker = "google"
+		model = settings.Model
 	}
+	settings.Model = model
+	settings.BaseURL = base
 	switch maker {
 	case "anthropic":
-		return anthropic.New(anthropic.Config{
-			Model: model, BaseURL: base, APIKey: c.Key, KeyName: settings.KeyName, HTTPClient: settings.HTTPClient, Headers: settings.Headers, Body: settings.Body,
-			ReadTimeout: settings.ReadTimeout, StreamTimeout: settings.StreamTimeout, MaxReply: settings.MaxReply, Vertex: true, Authorize: authorize,
-		})
+		own := anthropicConfig(settings)
+		own.Vertex = true
+		own.Authorize = authorize
+		return anthropic.New(own)
 	case "google":
-		return gemini.New(gemini.Config{
-			Model: model, BaseURL: base, APIKey: c.Key, KeyName: settings.KeyName, HTTPClient: settings.HTTPClient, Headers: settings.Headers, Body: settings.Body,
-			ReadTimeout: settings.ReadTimeout, StreamTimeout: settings.StreamTimeout, MaxReply: settings.MaxReply, Vertex: true, Authorize: authorize,
-		})
+		own := geminiConfig(settings)
+		own.Vertex = true
+		own.Authorize = authorize
+		return gemini.New(own)
 	}
 	return nil, failure.NewInvalid("name a client with type openai-compatible and api_base: "+base+"/endpoints/openapi", "client %q: models of %s are not reached with type vertex, which has those of google and anthropic", c.Name, maker)
 }
 
 // openBedrock returns a model of a client of Bedrock.
-func (c *client) openBedrock(settings bedrock.Config) (llm.Model, error) {
+func openBedrock(_ context.Context, c *client, s openai.Config) (llm.Model, error) {
 	a := c.cloud
-	if settings.Region = a.region(); settings.Region == "" {
-		return nil, &llm.Error{Class: llm.Auth, Message: fmt.Sprintf("client %q: no region is set: set region of the client, or AWS_REGION", c.Name)}
+	settings := bedrock.Config{
+		Model:         s.Model,
+		BaseURL:       s.BaseURL,
+		APIKey:        s.APIKey,
+		KeyName:       s.KeyName,
+		Region:        a.region(),
+		HTTPClient:    s.HTTPClient,
+		Headers:       s.Headers,
+		Body:          s.Body,
+		ReadTimeout:   s.ReadTimeout,
+		StreamTimeout: s.StreamTimeout,
+		MaxReply:      s.MaxReply,
+	}
+	if settings.Region == "" {
+		return nil, &llm.Error{
+			Class:   llm.Auth,
+			Message: fmt.Sprintf("client %q: no region is set: set region of the client, or AWS_REGION", c.Name),
+		}
 	}
 	if settings.APIKey == "" {
 		settings.Advice = a.aws.Advice
 		settings.Credentials = func(ctx context.Context) (bedrock.Credentials, error) {
 			keys, err := a.aws.Keys(ctx, a.learn)
-			return bedrock.Credentials{KeyID: keys.ID, Secret: keys.Secret, Token: keys.Token}, c.explainCredentials(ctx, err)
+			return bedrock.Credentials{
+				KeyID:  keys.ID,
+				Secret: keys.Secret,
+				Token:  keys.Token,
+			}, c.explainCredentials(ctx, err)
 		}
 	}
 	return bedrock.New(settings)

@@ -70,7 +70,8 @@ func (r *Resolver) modelPrice(name string) (price agent.Price, known bool) {
 		if !reflect.DeepEqual(m.Price, found[0].Price) {
 			return agent.Price{}, false // the name does not say which client has answered
 		}
-		price, known = m.Price, true
+		price = m.Price
+		known = true
 	}
 	if assumed := assumedPrice(r.config); !known && !assumed.IsZero() && !IsReplay(name) {
 		return assumed, true

@@ -1,9 +1,7 @@
 package provider
 
 import (
-	"cmp"
 	"context"
-	"strings"
 
 	"raddle.dev/internal/base/failure"
 	"raddle.dev/llm"
@@ -21,22 +19,26 @@ func (r *Resolver) EmbeddingConfig(id string) (embed.Config, error) {
 	case err != nil:
 		return embed.Config{}, err
 	case c.Key == "" && c.needsKey():
-		return embed.Config{}, &llm.Error{Class: llm.Auth, Host: c.Name, Message: "there is no key for the embedding model " + id + ": " + c.describeMissingKey()}
+		return embed.Config{}, &llm.Error{
+			Class:   llm.Auth,
+			Host:    c.Name,
+			Message: "there is no key for the embedding model " + id + ": " + c.describeMissingKey(),
+		}
 	}
-	e := embed.Config{API: embed.OpenAI, BaseURL: c.Base, Key: c.Key, KeyName: c.keyNames[0], KeySource: c.keySource(r.env), Model: name, Timeout: r.config.ReadTimeout}
-	switch c.Type {
-	case "gemini":
-		e.API = embed.Gemini
-		e.BaseURL = cmp.Or(e.BaseURL, "https://generativelanguage.googleapis.com/v1beta")
-	case "ollama":
-		e.API = embed.Ollama
-		e.BaseURL = strings.TrimSuffix(strings.TrimRight(e.BaseURL, "/"), "/v1")
-	case "openai":
-		e.BaseURL = cmp.Or(e.BaseURL, "https://api.openai.com/v1")
-	case "openai-compatible":
-	default:
+	e := embed.Config{
+		API:       embed.OpenAI,
+		BaseURL:   c.Base,
+		Key:       c.Key,
+		KeyName:   c.keyNames[0],
+		KeySource: c.keySource(r.env),
+		Model:     name,
+		Timeout:   r.config.ReadTimeout,
+	}
+	complete := wires[c.Type].embed
+	if complete == nil {
 		return embed.Config{}, failure.NewInvalid("name a model of a client that embeds: openai, gemini, ollama or an openai-compatible one, or write `keyword`",
 			"client %q (%s) has no embedding models", c.Name, c.Type)
 	}
+	complete(&e)
 	return e, nil
 }

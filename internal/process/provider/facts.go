@@ -21,16 +21,19 @@ import (
 // CatalogueName is the name of the user's own catalogue in the directory of config.yaml.
 const CatalogueName = "models.json"
 
-// listedAs has the names that the catalogue uses for providers, by the types of clients and by the profiles of compatible servers.
-var listedAs = map[string]string{
-	"openai": "openai", "anthropic": "anthropic", "gemini": "google", "gemini-openai": "google", "groq": "groq", "cerebras": "cerebras",
-	"mistral": "mistral", "deepseek": "deepseek", "moonshot": "moonshotai", "openrouter": "openrouter", "xai": "xai", "together": "togetherai",
-	"fireworks": "fireworks-ai", "github": "github-models", "qwen": "alibaba", "zai": "zai", "minimax": "minimax",
-	"bedrock": "amazon-bedrock", "vertex": "google-vertex",
+// listedProfiles has the names that the catalogue uses for compatible servers that are no [config.Provider], by their profiles.
+var listedProfiles = map[string]string{
+	"gemini-openai": "google", "cerebras": "cerebras", "moonshot": "moonshotai", "together": "togetherai", "fireworks": "fireworks-ai",
+	"github": "github-models", "qwen": "alibaba", "zai": "zai", "minimax": "minimax",
 }
 
-// makers are the providers that make their models themselves. Other servers have their models under the same ids, with the same limits.
-var makers = []string{"openai", "anthropic", "google"}
+// listedAs returns the name that the catalogue uses for a type of clients or the profile of a compatible server, "" if it has none.
+func listedAs(name string) string {
+	if p := config.FindProvider(name); p != nil {
+		return p.Listed
+	}
+	return listedProfiles[name]
+}
 
 // listedName returns the name that the catalogue uses for the provider that a client reaches, "" if it is not known.
 func (c *client) listedName() string {
@@ -42,11 +45,11 @@ func (c *client) listedName() string {
 	case c.Type == "openai" && openai.IsAzure(host):
 		return "azure"
 	case c.Type != "openai-compatible":
-		return listedAs[c.Type]
+		return listedAs(c.Type)
 	case c.Profile != "":
-		return listedAs[c.Profile]
+		return listedAs(c.Profile)
 	}
-	return listedAs[openai.ProfileAt(host).Name]
+	return listedAs(openai.ProfileAt(host).Name)
 }
 
 // A Catalogue is what a process knows about the models of all providers. It is opened when it is first needed, and is safe for concurrent use.
@@ -135,8 +138,11 @@ func (k *Catalogue) findListed(c *client, name string) catalogue.Model {
 		return catalogue.Model{}
 	}
 	own := name[strings.LastIndexByte(name, '/')+1:] // resellers write the name of the maker before it
-	for _, maker := range makers {
-		if m, found := k.openFile().Find(maker, own); found {
+	for _, maker := range config.Providers {
+		if !maker.Maker {
+			continue
+		}
+		if m, found := k.openFile().Find(maker.Listed, own); found {
 			m.Price = agent.Price{}
 			m.Free = false
 			return m
@@ -149,9 +155,10 @@ func (k *Catalogue) findListed(c *client, name string) catalogue.Model {
 // newest version of one of Anthropic's as @default.
 func (k *Catalogue) findOnVertex(name string) catalogue.Model {
 	own := strings.TrimPrefix(strings.TrimPrefix(name, "google/"), "anthropic/")
-	m, found := k.openFile().Find(listedAs["vertex"], own)
+	listed := listedAs("vertex")
+	m, found := k.openFile().Find(listed, own)
 	if !found {
-		m, _ = k.openFile().Find(listedAs["vertex"], own+"@default")
+		m, _ = k.openFile().Find(listed, own+"@default")
 	}
 	return m
 }
@@ -177,8 +184,12 @@ func (k *Catalogue) factsOf(c *client, name, id string, settings *config.Config)
 	}
 	listed := k.findModel(c, name)
 	facts := flow.ModelFacts{
-		Window: listed.Window, Output: listed.Output, Price: listed.Price, Efforts: listed.Efforts, EffortTokens: listed.Budgets,
-		Free: listed.Free || c.Type == "script" || c.Type == "ollama" && isLoopback(c.Base),
+		Window:       listed.Window,
+		Output:       listed.Output,
+		Price:        listed.Price,
+		Efforts:      listed.Efforts,
+		EffortTokens: listed.Budgets,
+		Free:         listed.Free || c.Type == "script" || c.Type == "ollama" && isLoopback(c.Base),
 	}
 	facts.Provided = c.providedTools()
 	if c.Context > 0 {
@@ -195,13 +206,10 @@ func (k *Catalogue) factsOf(c *client, name, id string, settings *config.Config)
 
 // providedTools returns the tools of the provider that the wire of a client carries; nil: unknown.
 func (c *client) providedTools() []string {
-	switch {
-	case c.usesResponses():
+	if c.usesResponses() {
 		return []string{llm.ToolWebSearch, llm.ToolCodeInterpreter}
-	case c.Type == "anthropic", c.Type == "gemini", c.Type == "vertex":
-		return []string{llm.ToolWebSearch, llm.ToolWebFetch, llm.ToolCodeInterpreter}
 	}
-	return []string{}
+	return wires[c.Type].tools
 }
 
 // findModel returns what config.yaml says about a model of the client, nil if it does not list the model.

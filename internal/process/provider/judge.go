@@ -1,26 +1,35 @@
 package provider
 
 import (
+	"slices"
 	"strings"
 
 	"raddle.dev/internal/base/environ"
 	"raddle.dev/internal/base/pattern"
+	"raddle.dev/internal/storage/config"
 )
 
-// keyForms are the beginnings of keys that providers publish, the longest first: a key with the beginning of another provider belongs to that one.
-// They are in the documentation of each provider, and in the lists of tools that look for keys in repositories.
-var keyForms = []struct{ prefix, provider string }{
-	{"sk-ant-", "anthropic"},
-	{"sk-or-", "openrouter"},
-	{"sk-proj-", "openai"}, {"sk-svcacct-", "openai"}, {"sk-admin-", "openai"},
-	{"AIza", "gemini"},
-	{"gsk_", "groq"},
-	{"xai-", "xai"},
-	{"github_pat_", "GitHub"}, {"ghp_", "GitHub"},
-	{"hf_", "Hugging Face"},
-	{"pplx-", "Perplexity"},
-	{"nvapi-", "NVIDIA"},
-	{"csk-", "Cerebras"},
+// foreignForms are the beginnings of keys that others publish than the providers that raddle knows, with who they are. They are in the documentation of
+// each, and in the lists of tools that look for keys in repositories.
+var foreignForms = []config.Provider{
+	{Name: "GitHub", KeyForms: []string{"github_pat_", "ghp_"}},
+	{Name: "Hugging Face", KeyForms: []string{"hf_"}},
+	{Name: "Perplexity", KeyForms: []string{"pplx-"}},
+	{Name: "NVIDIA", KeyForms: []string{"nvapi-"}},
+	{Name: "Cerebras", KeyForms: []string{"csk-"}},
+}
+
+// ownerOf returns who publishes that its keys begin like this one, with that beginning; "" if nobody does. A key with the beginning of another provider
+// belongs to that one: no beginning is that of a longer one.
+func ownerOf(key string) (owner, form string) {
+	for _, p := range slices.Concat(config.Providers, foreignForms) {
+		for _, form := range p.KeyForms {
+			if strings.HasPrefix(key, form) {
+				return p.Name, form
+			}
+		}
+	}
+	return "", ""
 }
 
 // placeholder matches what examples write where a key belongs.
@@ -56,13 +65,8 @@ func JudgeKey(name, key string) string {
 	case strings.Trim(trimmed, trimmed[:1]) == "":
 		return "it is one character, repeated"
 	}
-	for _, form := range keyForms {
-		if strings.HasPrefix(trimmed, form.prefix) {
-			if form.provider == name {
-				return ""
-			}
-			return "it begins with " + trimmed[:min(len(form.prefix), 4)] + " like a key of " + form.provider
-		}
+	if owner, form := ownerOf(trimmed); owner != "" && owner != name {
+		return "it begins with " + trimmed[:min(len(form), 4)] + " like a key of " + owner
 	}
 	return ""
 }
@@ -70,13 +74,13 @@ func JudgeKey(name, key string) string {
 // judgedName returns the provider at whose own address the key of the client is used, "" for other addresses.
 func (c *client) judgedName() string {
 	p := providerOf(c.Type)
-	if p == nil || p.name == "openai-compatible" {
+	if p == nil {
 		p = providerOf(c.Name)
 	}
-	if p == nil || p.free || c.Base != p.base {
+	if p == nil || p.Free || c.Base != p.Base {
 		return ""
 	}
-	return p.name
+	return p.Name
 }
 
 // JudgeClientKey returns why the key that a client has from the configuration or the environment can be none, "" if it may be one. It reads no stored

@@ -36,7 +36,13 @@ type keyCommand struct {
 }
 
 func newKeyCommand(c config.Client, env environ.Environ) *keyCommand {
-	return &keyCommand{client: c.Name, words: c.KeyCommand, at: fmt.Sprintf("%s:%d", config.FileName, c.KeyCommandAt), env: env, turn: make(chan struct{}, 1)}
+	return &keyCommand{
+		client: c.Name,
+		words:  c.KeyCommand,
+		at:     fmt.Sprintf("%s:%d", config.FileName, c.KeyCommandAt),
+		env:    env,
+		turn:   make(chan struct{}, 1),
+	}
 }
 
 // readKey returns the key. It calls learned with the key before it returns it for the first time.
@@ -65,13 +71,22 @@ func (k *keyCommand) readKey(ctx context.Context, learned func(key string)) (str
 func (k *keyCommand) run(ctx context.Context) (string, error) {
 	fail := func(format string, args ...any) (string, error) {
 		text := fmt.Sprintf(format, args...)
-		return "", &llm.Error{Class: llm.Auth, Message: fmt.Sprintf("no key of client %q: its api_key_command (%s) %s", k.client, k.at, text)}
+		return "", &llm.Error{
+			Class:   llm.Auth,
+			Message: fmt.Sprintf("no key of client %q: its api_key_command (%s) %s", k.client, k.at, text),
+		}
 	}
 	env := []string(k.env)
 	if env == nil {
 		env = []string{}
 	}
-	res, err := proc.Run(ctx, proc.Command{Path: k.words[0], Args: k.words[1:], Env: env, Timeout: keyCommandTime, Limit: keyCommandLimit})
+	res, err := proc.Run(ctx, proc.Command{
+		Path:    k.words[0],
+		Args:    k.words[1:],
+		Env:     env,
+		Timeout: keyCommandTime,
+		Limit:   keyCommandLimit,
+	})
 	if exit, ok := errors.AsType[*proc.ExitError](err); ok {
 		text := fmt.Sprintf("ended with exit code %d", exit.Code)
 		if exit.Signal != "" {

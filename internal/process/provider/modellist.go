@@ -3,6 +3,8 @@ package provider
 import (
 	"slices"
 	"strings"
+
+	"raddle.dev/internal/storage/config"
 )
 
 // Model is a model that can be called, as it is shown to a person.
@@ -26,7 +28,7 @@ func (r *Resolver) ListModels() []Model {
 		for _, model := range c.Models {
 			names = append(names, model.Name)
 		}
-		if len(names) == 0 && slices.Contains(makers, c.listedName()) {
+		if len(names) == 0 && isMaker(c.listedName()) {
 			names = r.known.openFile().List(c.listedName())
 		}
 		if len(names) == 0 {
@@ -37,6 +39,11 @@ func (r *Resolver) ListModels() []Model {
 		}
 	}
 	return list
+}
+
+// isMaker reports whether the catalogue has the models of a maker under a name.
+func isMaker(listed string) bool {
+	return slices.ContainsFunc(config.Providers, func(p config.Provider) bool { return p.Maker && p.Listed == listed })
 }
 
 // ListNamed returns the models of ListModels that have a name. A client of which none is known by name is not there.
@@ -52,7 +59,8 @@ func (r *Resolver) describeModel(id, name string) Model {
 	facts := r.Facts("", id)
 	info.Window = facts.Window
 	if !facts.IsUnpriced() {
-		info.Input, info.Output = &facts.Price.Input, &facts.Price.Output
+		info.Input = &facts.Price.Input
+		info.Output = &facts.Price.Output
 	}
 	return info
 }

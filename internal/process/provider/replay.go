@@ -33,7 +33,9 @@ func (l *lazyModel) find(ctx context.Context) (llm.Model, error) {
 	if err != nil && ctx.Err() != nil {
 		return nil, err
 	}
-	l.opened, l.model, l.err = true, model, err
+	l.opened = true
+	l.model = model
+	l.err = err
 	return model, err
 }
 

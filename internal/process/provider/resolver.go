@@ -49,13 +49,20 @@ var _ flow.Models = (*Resolver)(nil)
 // NewResolver returns the models of the clients that a configuration and an environment
 // name. The clients of the configuration must not change afterwards.
 func NewResolver(c *config.Config, dirs config.Dirs, env environ.Environ) *Resolver {
-	return &Resolver{dirs: dirs, config: c, env: env, clients: collectClients(c, dirs.Home, env), known: &Catalogue{path: filepath.Join(dirs.Config, CatalogueName)}}
+	return &Resolver{
+		dirs:    dirs,
+		config:  c,
+		env:     env,
+		clients: collectClients(c, dirs.Home, env),
+		known:   &Catalogue{path: filepath.Join(dirs.Config, CatalogueName)},
+	}
 }
 
 // UseStoredKeys makes clients without a key in the configuration and the environment use the one that is stored for them. It must be called
 // before all other methods. learned is called with every key that is read.
 func (r *Resolver) UseStoredKeys(keys *keystore.Store, learned func(key string)) {
-	r.stored, r.learned = keys, learned
+	r.stored = keys
+	r.learned = learned
 	for i := range r.clients {
 		if c := &r.clients[i]; c.Key == "" && c.command == nil {
 			c.stored = keys.PlaceOf(c.Name)
@@ -82,7 +89,11 @@ func (r *Resolver) withKey(ctx context.Context, c *client) (*client, error) {
 		}
 	case c.stored != keystore.Nowhere:
 		if key, err = r.stored.Read(c.Name); err != nil {
-			return nil, &llm.Error{Class: llm.Auth, Err: err, Message: fmt.Sprintf("the stored key of client %q cannot be read: %v; to store it again: raddle login %s", c.Name, err, c.Name)}
+			return nil, &llm.Error{
+				Class:   llm.Auth,
+				Err:     err,
+				Message: fmt.Sprintf("the stored key of client %q cannot be read: %v; to store it again: raddle login %s", c.Name, err, c.Name),
+			}
 		}
 		r.learnKey(key)
 	default:
@@ -104,7 +115,18 @@ func (r *Resolver) learnKey(key string) {
 // run has recorded, and replays is called once for every transcript. Both may be nil. A transcript is
 // opened, and recorded called, when a model is first called.
 func (r *Resolver) ForRun(recorded func() []string, replays func(file string)) *Resolver {
-	return &Resolver{dirs: r.dirs, config: r.config, env: r.env, clients: r.clients, known: r.known, stored: r.stored, learned: r.learned, confined: r.confined, recorded: recorded, replays: replays}
+	return &Resolver{
+		dirs:     r.dirs,
+		config:   r.config,
+		env:      r.env,
+		clients:  r.clients,
+		known:    r.known,
+		stored:   r.stored,
+		learned:  r.learned,
+		confined: r.confined,
+		recorded: recorded,
+		replays:  replays,
+	}
 }
 
 // ConfineTranscripts makes agents replay only transcripts beneath their own directories: those of a server need not be its operator's. It must
@@ -217,9 +239,9 @@ func (r *Resolver) suggestID(id string) string {
 
 // vendorOf returns the client of the vendor whose models have a name, "" if it is not known.
 func vendorOf(model string) string {
-	for _, v := range []struct{ prefix, client string }{{"gpt-", "openai"}, {"o1", "openai"}, {"o3", "openai"}, {"o4", "openai"}, {"claude", "anthropic"}, {"gemini", "gemini"}} {
-		if strings.HasPrefix(strings.ToLower(model), v.prefix) {
-			return v.client
+	for _, p := range config.Providers {
+		if slices.ContainsFunc(p.ModelForms, func(form string) bool { return strings.HasPrefix(strings.ToLower(model), form) }) {
+			return p.Name
 		}
 	}
 	return ""
@@ -241,7 +263,8 @@ func (r *Resolver) unknownClientError(id string) *failure.Error {
 // directory, or, for a client of config.yaml, to that file's.
 func (r *Resolver) transcriptPath(dir string, c *client, name string) string {
 	if c != nil && c.Base != "" {
-		name, dir = c.Base, r.dirs.Config
+		name = c.Base
+		dir = r.dirs.Config
 	}
 	if filepath.IsAbs(name) {
 		return filepath.Clean(name)
@@ -322,7 +345,13 @@ type ClientInfo struct {
 func (r *Resolver) ListClients() []ClientInfo {
 	var infos []ClientInfo
 	for _, c := range r.clients {
-		info := ClientInfo{Client: c.Name, Type: c.Type, Base: redact.RedactURL(c.Base), Ready: c.isReady(), Models: []string{}}
+		info := ClientInfo{
+			Client: c.Name,
+			Type:   c.Type,
+			Base:   redact.RedactURL(c.Base),
+			Ready:  c.isReady(),
+			Models: []string{},
+		}
 		for _, model := range c.Models {
 			info.Models = append(info.Models, model.Name)
 		}

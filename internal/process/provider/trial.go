@@ -46,9 +46,17 @@ func FindTrial(r *Resolver, id string) (*Trial, error) {
 	case name == "":
 		return nil, failure.NewUsage("name the model: "+c.Name+":MODEL", "client %q lists no chat model", c.Name)
 	}
-	t := &Trial{ID: c.Name + ":" + name, Model: name, Server: c.Type, Facts: r.Facts("", c.Name+":"+name), resolver: r, client: c}
+	t := &Trial{
+		ID:       c.Name + ":" + name,
+		Model:    name,
+		Server:   c.Type,
+		Facts:    r.Facts("", c.Name+":"+name),
+		resolver: r,
+		client:   c,
+	}
 	listed := r.known.findModel(c, name)
-	t.Media, t.Schemas = listed.Media, listed.Schemas
+	t.Media = listed.Media
+	t.Schemas = listed.Schemas
 	if address, err := url.Parse(c.Base); err == nil {
 		t.Host = address.Host
 	}

@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"maps"
@@ -16,10 +17,10 @@ import (
 	"raddle.dev/internal/storage/config"
 	"raddle.dev/llm"
 	"raddle.dev/llm/anthropic"
-	"raddle.dev/llm/bedrock"
 	"raddle.dev/llm/gemini"
 	"raddle.dev/llm/ollama"
 	"raddle.dev/llm/openai"
+	"raddle.dev/rag/embed"
 )
 
 // openClientModel returns the model of a client with the limits of the configuration. It opens no connection.
@@ -28,7 +29,7 @@ func (r *Resolver) openClientModel(ctx context.Context, c *client, name string) 
 	if err != nil {
 		return nil, err
 	}
-	model, err := wireOf(ctx, c, name, *r.config)
+	model, err := openWire(ctx, c, name, *r.config)
 	if err != nil {
 		return nil, err
 	}
@@ -52,60 +53,162 @@ func (m *leveledModel) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.
 	return m.model.Stream(ctx, r)
 }
 
-// wireOf returns the model of a client; its errors know only the name of a variable.
-func wireOf(ctx context.Context, c *client, name string, limits config.Config) (llm.Model, error) {
-	key := c.keyNames[0]
+// openWire returns the model of a client; its errors know only the name of a variable.
+func openWire(ctx context.Context, c *client, name string, limits config.Config) (llm.Model, error) {
 	if c.Key == "" && c.needsKey() {
 		return nil, &llm.Error{Class: llm.Auth, Message: "no API key: " + c.describeMissingKey()}
 	}
-	wire := openai.Config{
-		Model: name, BaseURL: c.Base, APIKey: c.Key, KeyName: key, Headers: c.Headers, Body: c.bodyOf(name), Profile: c.Profile, Strict: c.strictOf(name),
-		ReadTimeout: limits.ReadTimeout, StreamTimeout: limits.StreamTimeout, MaxReply: limits.MaxReply,
+	settings := openai.Config{
+		Model:         name,
+		BaseURL:       c.Base,
+		APIKey:        c.Key,
+		KeyName:       c.keyNames[0],
+		Headers:       c.Headers,
+		Body:          c.bodyOf(name),
+		Profile:       c.Profile,
+		Strict:        c.strictOf(name),
+		ReadTimeout:   limits.ReadTimeout,
+		StreamTimeout: limits.StreamTimeout,
+		MaxReply:      limits.MaxReply,
 	}
 	var err error
-	if wire.HTTPClient, err = throughProxy(c.Proxy); err != nil {
+	if settings.HTTPClient, err = throughProxy(c.Proxy); err != nil {
 		return nil, err
 	}
-	wire.HTTPClient = watchClient(wire.HTTPClient, c.watch)
-	switch c.Type {
-	case "openai", "openai-compatible":
-		if c.usesResponses() {
-			return openai.NewResponses(wire)
-		}
-		return openai.New(wire)
-	case "ollama":
-		wire.BaseURL = ollamaBase(c.Base)
-		switch c.Wire {
-		case "chat":
-			return openai.New(wire)
-		case "responses":
-			return openai.NewResponses(wire)
-		}
-		return ollama.New(ollama.Config{
-			Model: name, BaseURL: wire.BaseURL, APIKey: c.Key, KeyName: key, Context: c.contextOf(name), HTTPClient: wire.HTTPClient, Headers: wire.Headers, Body: wire.Body,
-			ReadTimeout: wire.ReadTimeout, StreamTimeout: wire.StreamTimeout, MaxReply: wire.MaxReply,
-		})
-	case "anthropic":
-		wire.BaseURL = cutVersion(c.Base)
-		return anthropic.New(anthropic.Config{
-			Model: name, BaseURL: wire.BaseURL, APIKey: c.Key, KeyName: key, HTTPClient: wire.HTTPClient, Headers: wire.Headers, Body: wire.Body,
-			ReadTimeout: wire.ReadTimeout, StreamTimeout: wire.StreamTimeout, MaxReply: wire.MaxReply, CacheTTL: c.Cache, Strict: wire.Strict == "on",
-		})
-	case "bedrock":
-		return c.openBedrock(bedrock.Config{
-			Model: name, BaseURL: c.Base, APIKey: c.Key, KeyName: key, HTTPClient: wire.HTTPClient, Headers: wire.Headers, Body: wire.Body,
-			ReadTimeout: wire.ReadTimeout, StreamTimeout: wire.StreamTimeout, MaxReply: wire.MaxReply,
-		})
-	case "vertex":
-		return c.openVertex(ctx, name, wire)
-	case "gemini":
-		wire.BaseURL = cutVersion(c.Base)
-		return gemini.New(gemini.Config{
-			Model: name, BaseURL: wire.BaseURL, APIKey: c.Key, KeyName: key, HTTPClient: wire.HTTPClient, Headers: wire.Headers, Body: wire.Body,
-			ReadTimeout: wire.ReadTimeout, StreamTimeout: wire.StreamTimeout, MaxReply: wire.MaxReply,
-		})
+	settings.HTTPClient = watchClient(settings.HTTPClient, c.watch)
+	if open := wires[c.Type].open; open != nil {
+		return open(ctx, c, settings)
 	}
 	return nil, failure.NewInvalid("", "client %q: models of type %s cannot be called", c.Name, c.Type)
+}
+
+// A wire is how the models of a type of clients are called.
+type wire struct {
+	open  func(ctx context.Context, c *client, s openai.Config) (llm.Model, error) // nil: they cannot be called
+	tools []string                                                                 // tools of the provider that it carries
+	embed func(e *embed.Config)                                                    // completes where models that embed are called; nil: there are none
+}
+
+// wires has the wire of each type of clients in [config.Providers].
+var wires = map[string]wire{
+	"openai": {
+		open:  openOpenAI,
+		tools: []string{},
+		embed: func(e *embed.Config) { e.BaseURL = cmp.Or(e.BaseURL, "https://api.openai.com/v1") },
+	},
+	"openai-compatible": {
+		open:  openOpenAI,
+		tools: []string{},
+		embed: func(*embed.Config) {},
+	},
+	"anthropic": {
+		open:  openAnthropic,
+		tools: []string{llm.ToolWebSearch, llm.ToolWebFetch, llm.ToolCodeInterpreter},
+	},
+	"gemini": {
+		open:  openGemini,
+		tools: []string{llm.ToolWebSearch, llm.ToolWebFetch, llm.ToolCodeInterpreter},
+		embed: func(e *embed.Config) {
+			e.API = embed.Gemini
+			e.BaseURL = cmp.Or(e.BaseURL, "https://generativelanguage.googleapis.com/v1beta")
+		},
+	},
+	"ollama": {
+		open:  openOllama,
+		tools: []string{},
+		embed: func(e *embed.Config) {
+			e.API = embed.Ollama
+			e.BaseURL = strings.TrimSuffix(strings.TrimRight(e.BaseURL, "/"), "/v1")
+		},
+	},
+	"script": {
+		tools: []string{},
+	},
+	"bedrock": {
+		open:  openBedrock,
+		tools: []string{},
+	},
+	"vertex": {
+		open:  openVertex,
+		tools: []string{llm.ToolWebSearch, llm.ToolWebFetch, llm.ToolCodeInterpreter},
+	},
+}
+
+// openOpenAI opens a model that is called with chat completions, or with responses.
+func openOpenAI(_ context.Context, c *client, s openai.Config) (llm.Model, error) {
+	if c.usesResponses() {
+		return openai.NewResponses(s)
+	}
+	return openai.New(s)
+}
+
+func openOllama(_ context.Context, c *client, s openai.Config) (llm.Model, error) {
+	s.BaseURL = ollamaBase(c.Base)
+	switch c.Wire {
+	case "chat":
+		return openai.New(s)
+	case "responses":
+		return openai.NewResponses(s)
+	}
+	return ollama.New(ollama.Config{
+		Model:         s.Model,
+		BaseURL:       s.BaseURL,
+		APIKey:        s.APIKey,
+		KeyName:       s.KeyName,
+		Context:       c.contextOf(s.Model),
+		HTTPClient:    s.HTTPClient,
+		Headers:       s.Headers,
+		Body:          s.Body,
+		ReadTimeout:   s.ReadTimeout,
+		StreamTimeout: s.StreamTimeout,
+		MaxReply:      s.MaxReply,
+	})
+}
+
+func openAnthropic(_ context.Context, c *client, s openai.Config) (llm.Model, error) {
+	model := anthropicConfig(s)
+	model.BaseURL = cutVersion(c.Base)
+	model.CacheTTL = c.Cache
+	model.Strict = s.Strict == "on"
+	return anthropic.New(model)
+}
+
+// anthropicConfig returns the settings that the wire of Anthropic shares with that of OpenAI.
+func anthropicConfig(s openai.Config) anthropic.Config {
+	return anthropic.Config{
+		Model:         s.Model,
+		BaseURL:       s.BaseURL,
+		APIKey:        s.APIKey,
+		KeyName:       s.KeyName,
+		HTTPClient:    s.HTTPClient,
+		Headers:       s.Headers,
+		Body:          s.Body,
+		ReadTimeout:   s.ReadTimeout,
+		StreamTimeout: s.StreamTimeout,
+		MaxReply:      s.MaxReply,
+	}
+}
+
+func openGemini(_ context.Context, c *client, s openai.Config) (llm.Model, error) {
+	model := geminiConfig(s)
+	model.BaseURL = cutVersion(c.Base)
+	return gemini.New(model)
+}
+
+// geminiConfig returns the settings that the wire of Gemini shares with that of OpenAI.
+func geminiConfig(s openai.Config) gemini.Config {
+	return gemini.Config{
+		Model:         s.Model,
+		BaseURL:       s.BaseURL,
+		APIKey:        s.APIKey,
+		KeyName:       s.KeyName,
+		HTTPClient:    s.HTTPClient,
+		Headers:       s.Headers,
+		Body:          s.Body,
+		ReadTimeout:   s.ReadTimeout,
+		StreamTimeout: s.StreamTimeout,
+		MaxReply:      s.MaxReply,
+	}
 }
 
 // usesResponses reports whether a client speaks OpenAI's Responses API, the wire of OpenAI itself unless the client names another.

@@ -22,8 +22,17 @@ type Agent struct {
 // List returns the agents.
 func List() []Agent {
 	return []Agent{
-		{Name: "trip", Title: "A graph  two branches at once, and a question to you", Prompt: "Bergen in March", Graph: true},
-		{Name: "packing", Title: "A talk   an agent that asks, and writes a file if you agree", Prompt: "Write me a packing list."},
+		{
+			Name:   "trip",
+			Title:  "A graph  two branches at once, and a question to you",
+			Prompt: "Bergen in March",
+			Graph:  true,
+		},
+		{
+			Name:   "packing",
+			Title:  "A talk   an agent that asks, and writes a file if you agree",
+			Prompt: "Write me a packing list.",
+		},
 	}
 }
 

@@ -36,7 +36,14 @@ func RunCommand(ctx context.Context, tools *toolbox.Shared, dir string, args []s
 	if err != nil {
 		return 0, err
 	}
-	_, left, err := b.Run(ctx, proc.Command{Path: args[0], Args: args[1:], Dir: dir, Env: tb.ChildEnv(), Watch: out, WatchStderr: errs}, nil)
+	_, left, err := b.Run(ctx, proc.Command{
+		Path:        args[0],
+		Args:        args[1:],
+		Dir:         dir,
+		Env:         tb.ChildEnv(),
+		Watch:       out,
+		WatchStderr: errs,
+	}, nil)
 	describeOutcome(errs, left)
 	if exit, ok := errors.AsType[*proc.ExitError](err); ok && exit.Code > 0 {
 		return exit.Code, nil

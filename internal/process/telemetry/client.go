@@ -34,10 +34,15 @@ func newClient(to *Receiver, version string, redact redactFunc) *client {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.TLSClientConfig = to.tls
 	transport.MaxIdleConnsPerHost = 1
-	c := &client{to: to, agent: "raddle/" + version + " OTLP-JSON", redact: redact, http: &http.Client{
-		Transport:     transport,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // another host must not get the headers
-	}}
+	c := &client{
+		to:     to,
+		agent:  "raddle/" + version + " OTLP-JSON",
+		redact: redact,
+		http: &http.Client{
+			Transport:     transport,
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // another host must not get the headers
+		},
+	}
 	c.ended, c.end = context.WithCancel(context.Background())
 	return c
 }
@@ -106,7 +111,8 @@ func (c *client) sendRequest(ctx context.Context, body []byte) error {
 		w := gzip.NewWriter(&b)
 		_, _ = w.Write(body) // a buffer takes everything
 		_ = w.Close()
-		body, encoding = b.Bytes(), "gzip"
+		body = b.Bytes()
+		encoding = "gzip"
 	}
 	for wait := firstWait; ; wait = min(2*wait, longestWait) {
 		again, after, err := c.postOnce(ctx, body, encoding)

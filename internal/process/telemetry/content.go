@@ -47,7 +47,8 @@ func (t *Telemetry) encodeInstructions(text string) string {
 
 // encodeMessages returns messages as JSON. finish is why the model stopped; empty: the messages are not of a reply.
 func (t *Telemetry) encodeMessages(messages []llm.Message, finish string) string {
-	list, size := []contentMessage{}, 0
+	list := []contentMessage{}
+	size := 0
 	for _, m := range slices.Backward(messages) {
 		c := contentMessage{Role: string(m.Role), Parts: []contentPart{}, Finish: finish}
 		for _, p := range m.Parts {

@@ -80,7 +80,11 @@ type modelCall struct {
 
 func (m *model) startCall(ctx context.Context, r *Recording, req llm.Request) *modelCall {
 	provider, name := splitModelID(m.id)
-	c := &modelCall{recording: r, began: time.Now(), common: []attribute.KeyValue{attrOperation.String(operationChat), attrProvider.String(provider), attrRequestModel.String(name)}}
+	c := &modelCall{
+		recording: r,
+		began:     time.Now(),
+		common:    []attribute.KeyValue{attrOperation.String(operationChat), attrProvider.String(provider), attrRequestModel.String(name)},
+	}
 	list := append(c.common[:len(c.common):len(c.common)], attrStream.Bool(true))
 	if r.run.Thread != r.run.ID {
 		list = append(list, attrConversation.String(r.run.Thread))
@@ -128,7 +132,8 @@ func (c *modelCall) take(d llm.Delta, err error) {
 
 // end ends the span, and measures the request.
 func (c *modelCall) end() {
-	t, ctx := c.recording.telemetry, context.Background()
+	t := c.recording.telemetry
+	ctx := context.Background()
 	measured := c.common
 	switch {
 	case c.reply != nil:
@@ -150,7 +155,9 @@ func (c *modelCall) end() {
 
 // endReply records a complete reply. It returns what the metrics get of it.
 func (c *modelCall) endReply() []attribute.KeyValue {
-	t, reply, ctx := c.recording.telemetry, c.reply, context.Background()
+	t := c.recording.telemetry
+	reply := c.reply
+	ctx := context.Background()
 	u := reply.Usage
 	list := []attribute.KeyValue{attrInputTokens.Int(u.Input), attrOutputTokens.Int(u.Output), attrFinishReasons.StringSlice([]string{finishReason(reply.Stop)})}
 	if u.Cached > 0 {
@@ -172,7 +179,8 @@ func (c *modelCall) endReply() []attribute.KeyValue {
 	measured := append(c.common[:len(c.common):len(c.common)], answered...)
 	t.meters.tokens.Record(ctx, int64(u.Input), metric.WithAttributes(append(measured[:len(measured):len(measured)], attrTokenType.String("input"))...))
 	t.meters.tokens.Record(ctx, int64(u.Output), metric.WithAttributes(append(measured[:len(measured):len(measured)], attrTokenType.String("output"))...))
-	dollars, known := 0.0, false
+	dollars := 0.0
+	known := false
 	if t.setup.Cost != nil {
 		dollars, known = t.setup.Cost(reply.Model, u)
 	}

@@ -106,7 +106,8 @@ var providerNames = map[string]string{
 func splitModelID(id string) (provider, model string) {
 	provider, model, found := strings.Cut(id, ":")
 	if !found {
-		provider, model = otherError, id
+		provider = otherError
+		model = id
 	}
 	if name := providerNames[provider]; name != "" {
 		provider = name

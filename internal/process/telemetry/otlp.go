@@ -115,16 +115,21 @@ func encodeSpans(spans []sdktrace.ReadOnlySpan, redact redactFunc) ([]byte, erro
 		scope    instrumentation.Scope
 	}
 	var out otlpTraces
-	resources, scopes := map[attribute.Distinct]int{}, map[scopeKey]int{}
+	resources := map[attribute.Distinct]int{}
+	scopes := map[scopeKey]int{}
 	for _, s := range spans {
 		r := s.Resource()
 		at, ok := resources[r.Equivalent()]
 		if !ok {
 			at = len(out.ResourceSpans)
 			resources[r.Equivalent()] = at
-			out.ResourceSpans = append(out.ResourceSpans, otlpResourceSpans{Resource: encodeResource(r, redact), SchemaURL: r.SchemaURL()})
+			out.ResourceSpans = append(out.ResourceSpans, otlpResourceSpans{
+				Resource:  encodeResource(r, redact),
+				SchemaURL: r.SchemaURL(),
+			})
 		}
-		list, key := &out.ResourceSpans[at].ScopeSpans, scopeKey{r.Equivalent(), s.InstrumentationScope()}
+		list := &out.ResourceSpans[at].ScopeSpans
+		key := scopeKey{r.Equivalent(), s.InstrumentationScope()}
 		i, ok := scopes[key]
 		if !ok {
 			i = len(*list)
@@ -149,11 +154,18 @@ const (
 func encodeSpan(s sdktrace.ReadOnlySpan, redact redactFunc) otlpSpan {
 	c := s.SpanContext()
 	out := otlpSpan{
-		TraceID: c.TraceID().String(), SpanID: c.SpanID().String(), TraceState: c.TraceState().String(),
-		Flags: uint32(c.TraceFlags()) | flagRemoteKnown,
-		Name:  redact(s.Name()), Kind: int(s.SpanKind()), Start: encodeTime(s.StartTime()), End: encodeTime(s.EndTime()),
-		Attributes: encodeAttributes(s.Attributes(), redact), DroppedAttributes: s.DroppedAttributes(), DroppedEvents: s.DroppedEvents(),
-		Status: encodeStatus(s.Status(), redact),
+		TraceID:           c.TraceID().String(),
+		SpanID:            c.SpanID().String(),
+		TraceState:        c.TraceState().String(),
+		Flags:             uint32(c.TraceFlags()) | flagRemoteKnown,
+		Name:              redact(s.Name()),
+		Kind:              int(s.SpanKind()),
+		Start:             encodeTime(s.StartTime()),
+		End:               encodeTime(s.EndTime()),
+		Attributes:        encodeAttributes(s.Attributes(), redact),
+		DroppedAttributes: s.DroppedAttributes(),
+		DroppedEvents:     s.DroppedEvents(),
+		Status:            encodeStatus(s.Status(), redact),
 	}
 	if p := s.Parent(); p.SpanID().IsValid() {
 		out.ParentSpanID = p.SpanID().String()

@@ -95,7 +95,11 @@ func encodeMetric(m metricdata.Metrics, redact redactFunc) (otlpMetric, error) {
 func encodeSum[N int64 | float64](d metricdata.Sum[N], redact redactFunc, set func(n N, p *otlpNumber)) *otlpSum {
 	out := &otlpSum{Temporality: encodeTemporality(d.Temporality), Monotonic: d.IsMonotonic}
 	for _, p := range d.DataPoints {
-		n := otlpNumber{Attributes: encodeAttributes(p.Attributes.ToSlice(), redact), Start: encodeTime(p.StartTime), Time: encodeTime(p.Time)}
+		n := otlpNumber{
+			Attributes: encodeAttributes(p.Attributes.ToSlice(), redact),
+			Start:      encodeTime(p.StartTime),
+			Time:       encodeTime(p.Time),
+		}
 		set(p.Value, &n)
 		out.Points = append(out.Points, n)
 	}
@@ -106,8 +110,13 @@ func encodeHistogram[N int64 | float64](d metricdata.Histogram[N], redact redact
 	out := &otlpHistogram{Temporality: encodeTemporality(d.Temporality)}
 	for _, p := range d.DataPoints {
 		b := otlpBuckets{
-			Attributes: encodeAttributes(p.Attributes.ToSlice(), redact), Start: encodeTime(p.StartTime), Time: encodeTime(p.Time),
-			Count: strconv.FormatUint(p.Count, 10), Sum: otlpDouble(p.Sum), Counts: []string{}, Bounds: []otlpDouble{},
+			Attributes: encodeAttributes(p.Attributes.ToSlice(), redact),
+			Start:      encodeTime(p.StartTime),
+			Time:       encodeTime(p.Time),
+			Count:      strconv.FormatUint(p.Count, 10),
+			Sum:        otlpDouble(p.Sum),
+			Counts:     []string{},
+			Bounds:     []otlpDouble{},
 		}
 		for _, n := range p.BucketCounts {
 			b.Counts = append(b.Counts, strconv.FormatUint(n, 10))

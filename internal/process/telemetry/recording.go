@@ -93,7 +93,16 @@ func recordingOf(ctx context.Context) *Recording {
 
 // StartDrive starts the span of a drive. The context is for the drive. End must be called.
 func (t *Telemetry) StartDrive(ctx context.Context, run Run) (context.Context, *Recording) {
-	r := &Recording{telemetry: t, run: run, began: time.Now(), tasks: map[string]*openTask{}, places: map[string]*openTask{}, steps: map[string]*openStep{}, children: map[string]*openChild{}, questions: map[string]openQuestion{}}
+	r := &Recording{
+		telemetry: t,
+		run:       run,
+		began:     time.Now(),
+		tasks:     map[string]*openTask{},
+		places:    map[string]*openTask{},
+		steps:     map[string]*openStep{},
+		children:  map[string]*openChild{},
+		questions: map[string]openQuestion{},
+	}
 	operation := operationAgent
 	if r.name = attrAgent.String(run.Agent); run.Graph {
 		operation, r.name = operationWorkflow, attrWorkflow.String(run.Agent)
@@ -108,7 +117,8 @@ func (t *Telemetry) StartDrive(ctx context.Context, run Run) (context.Context, *
 		above = trace.ContextWithRemoteSpanContext(above, p)
 	}
 	_, root := t.tracer.Start(withIDs(above, rootIDs(run.ID)), name, trace.WithAttributes(list...))
-	r.root, r.span = root.SpanContext(), root
+	r.root = root.SpanContext()
+	r.span = root
 	if run.Resumed {
 		// The first drive has exported the root, or was killed before it could. That span is not
 		// ended here, which would export it again: it only says whether the trace is sampled.
@@ -133,7 +143,10 @@ func (r *Recording) End(res graph.Result, err error) {
 	defer r.mu.Unlock()
 	for _, key := range slices.Sorted(maps.Keys(r.tasks)) {
 		o := r.tasks[key]
-		r.endTask(o, graph.TaskDone{Waiting: res.Status == graph.Waiting, Err: unlessWaiting(res.Status, context.Canceled)}, now)
+		r.endTask(o, graph.TaskDone{
+			Waiting: res.Status == graph.Waiting,
+			Err:     unlessWaiting(res.Status, context.Canceled),
+		}, now)
 	}
 	for _, id := range slices.Sorted(maps.Keys(r.children)) {
 		r.endChild(id, now, res.Status.String(), "") // it may continue in another drive
@@ -152,7 +165,8 @@ func (r *Recording) End(res graph.Result, err error) {
 	measured := []attribute.KeyValue{r.name}
 	if err != nil {
 		kind := attrErrorType.String(cmp.Or(errorType(err), res.Status.String()))
-		list, measured = append(list, kind), append(measured, kind)
+		list = append(list, kind)
+		measured = append(measured, kind)
 		r.span.SetStatus(codes.Error, r.telemetry.redact(err.Error()))
 	}
 	r.span.SetAttributes(list...)
@@ -185,7 +199,8 @@ func (r *Recording) RecordEvent(ev graph.Event) {
 	case graph.TaskStarted:
 		r.openStep(ev.Path, ev.Step, ev.Time)
 		o := r.openTask(ev.Path, ev.Task, ev.Node, ev.Step)
-		o.kind, o.began = b.Kind, ev.Time
+		o.kind = b.Kind
+		o.began = ev.Time
 	case graph.TaskRetry:
 		if o := r.tasks[taskKey(ev.Path, ev.Task)]; o != nil {
 			o.retries = append(o.retries, ev)
@@ -215,7 +230,8 @@ func (r *Recording) openTask(path, task, node string, step int) *openTask {
 	o := r.tasks[key]
 	if o == nil {
 		o = &openTask{id: newSpanID(), path: path, node: node, task: task, step: step, began: time.Now()}
-		r.tasks[key], r.places[publicPath(path, task, node)] = o, o
+		r.tasks[key] = o
+		r.places[publicPath(path, task, node)] = o
 	}
 	return o
 }
@@ -413,7 +429,8 @@ func (r *Recording) addUsage(u llm.Usage, dollars float64, known bool) {
 	defer r.mu.Unlock()
 	r.usage = r.usage.Add(u)
 	if known {
-		r.cost, r.priced = r.cost+dollars, true
+		r.cost = r.cost + dollars
+		r.priced = true
 	}
 }
 

@@ -94,7 +94,8 @@ func (r *settingsReader) lookupFor(signal, name string) (from, value string) {
 // readReceiver returns where a signal is sent, or nil if it is not sent.
 func (r *settingsReader) readReceiver(signal, path string) *Receiver {
 	exporter := r.lookup("OTEL_" + signal + "_EXPORTER")
-	own, base := r.lookup(varOTLP+signal+"_ENDPOINT"), r.lookup(varOTLP+"ENDPOINT")
+	own := r.lookup(varOTLP + signal + "_ENDPOINT")
+	base := r.lookup(varOTLP + "ENDPOINT")
 	switch {
 	case exporter == "none":
 		return nil

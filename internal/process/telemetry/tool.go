@@ -31,7 +31,8 @@ func (t *Telemetry) WrapTool(next agent.ToolFunc) agent.ToolFunc {
 		list := []attribute.KeyValue{attrOperation.String(operationTool), attrTool.String(called.Name), attrToolType.String("function"), attrCallID.String(c.ID)}
 		kind := trace.SpanKindInternal
 		if isServerTool(called.Name) {
-			list, kind = append(list, attrMCPMethod.String("tools/call")), trace.SpanKindClient
+			list = append(list, attrMCPMethod.String("tools/call"))
+			kind = trace.SpanKindClient
 		}
 		if called.Description != "" {
 			list = append(list, t.text(attrToolText, called.Description))

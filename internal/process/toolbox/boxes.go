@@ -40,7 +40,8 @@ type runBox struct {
 func (tb *Toolbox) OpenBox() (*box.Box, error) {
 	b := &tb.boxed
 	b.once.Do(func() {
-		tb.network.policy, tb.network.tool = tb.policy, "execute_command"
+		tb.network.policy = tb.policy
+		tb.network.tool = "execute_command"
 		b.box, b.remove, b.err = tb.makeBox(&tb.network, false)
 	})
 	return b.box, b.err
@@ -52,7 +53,12 @@ const serverName = "(server)"
 // RequireBox returns an error that says why no box holds, for what must not do without one.
 func (tb *Toolbox) RequireBox() error {
 	if _, err := tb.OpenBox(); err != nil {
-		return &failure.Error{Kind: failure.Invalid, Msg: "no box holds here", Err: err, Next: "raddle doctor says what works; without a box, commands of agents ask: --mode edits"}
+		return &failure.Error{
+			Kind: failure.Invalid,
+			Msg:  "no box holds here",
+			Err:  err,
+			Next: "raddle doctor says what works; without a box, commands of agents ask: --mode edits",
+		}
 	}
 	return nil
 }
@@ -126,8 +132,15 @@ func (tb *Toolbox) makeBox(network *boxNetwork, readOnly bool) (b *box.Box, remo
 		return nil, nil, tb.searchErr
 	}
 	b, err = box.New(box.Spec{
-		Serve: network.serveProxy, Variables: network.listVariables(), Aside: filepath.Join(tb.shared.Dirs.State, asideDir), ReadOnly: readOnly,
-		Workspace: tb.workspace, Private: private, Protected: protect, Layers: tb.boxLayers(), Hidden: tb.hiddenPaths,
+		Serve:     network.serveProxy,
+		Variables: network.listVariables(),
+		Aside:     filepath.Join(tb.shared.Dirs.State, asideDir),
+		ReadOnly:  readOnly,
+		Workspace: tb.workspace,
+		Private:   private,
+		Protected: protect,
+		Layers:    tb.boxLayers(),
+		Hidden:    tb.hiddenPaths,
 	})
 	if err != nil {
 		remove()
@@ -201,7 +214,8 @@ var systemSecrets = []string{"/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/et
 // hiddenPaths returns what commands in the box see empty: secrets of the user and of the system, raddle's own files, files of the workspace that hold
 // variables, and what rules deny.
 func (tb *Toolbox) hiddenPaths() (paths []string) {
-	home, d := tb.shared.Dirs.Home, tb.shared.Dirs
+	home := tb.shared.Dirs.Home
+	d := tb.shared.Dirs
 	for _, path := range systemSecrets {
 		if !isWithin(path, tb.workspace) && !isWithin(path, home) {
 			paths = append(paths, path)

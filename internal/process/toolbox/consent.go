@@ -54,7 +54,13 @@ func (s *Shared) FindImplicitDirs(a *flow.Agent) ([]ImplicitDir, error) {
 			return nil, err
 		}
 		if len(files) > 0 {
-			list = append(list, ImplicitDir{Dir: dir, Agent: i > 0, Files: files, Digest: digest, Hooks: s.listHooks(a, dir)})
+			list = append(list, ImplicitDir{
+				Dir:    dir,
+				Agent:  i > 0,
+				Files:  files,
+				Digest: digest,
+				Hooks:  s.listHooks(a, dir),
+			})
 		}
 	}
 	list = slices.Concat(list, s.findProjectServers(a), s.findSkillDirs(a), s.findPackageDirs(a))

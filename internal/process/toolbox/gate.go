@@ -49,11 +49,24 @@ const (
 func (s *Shared) NewGate(tb *Toolbox, agentDir string, mode *permission.ModeSwitch) (*Gate, error) {
 	remember := filepath.Join(s.Dirs.Config, grantsFile)
 	project := filepath.Join(tb.workspace, projectFile)
-	g := &Gate{doubts: tb.IsUntrusted, code: tb.codePaths, host: tb.builtinHost(), remember: remember, mode: mode, policy: permission.Policy{
-		Rules: []permission.Rules{s.Config.Permissions}, Workspace: tb.workspace, Home: s.Dirs.Home, Env: tb.ChildEnv(), Person: tb.Person,
-		Readable: []string{filepath.Join(s.Dirs.Config, skillsDir)}, Trusted: tb.IsTrusted, Untrusted: tb.IsUntrusted,
-		Guarded: []string{remember, s.consentStore().Path, filepath.Join(s.Dirs.Config, config.FileName), project},
-	}}
+	g := &Gate{
+		doubts:   tb.IsUntrusted,
+		code:     tb.codePaths,
+		host:     tb.builtinHost(),
+		remember: remember,
+		mode:     mode,
+		policy: permission.Policy{
+			Rules:     []permission.Rules{s.Config.Permissions},
+			Workspace: tb.workspace,
+			Home:      s.Dirs.Home,
+			Env:       tb.ChildEnv(),
+			Person:    tb.Person,
+			Readable:  []string{filepath.Join(s.Dirs.Config, skillsDir)},
+			Trusted:   tb.IsTrusted,
+			Untrusted: tb.IsUntrusted,
+			Guarded:   []string{remember, s.consentStore().Path, filepath.Join(s.Dirs.Config, config.FileName), project},
+		},
+	}
 	if agentDir != "" {
 		g.policy.Readable = append(g.policy.Readable, agentDir)
 	}
@@ -77,7 +90,12 @@ func (s *Shared) NewGate(tb *Toolbox, agentDir string, mode *permission.ModeSwit
 
 // rulesError reports rules that cannot be used. With such rules nothing runs.
 func rulesError(err error) error {
-	return &failure.Error{Kind: failure.Invalid, Msg: "the permission rules cannot be used", Err: err, Next: "correct them"}
+	return &failure.Error{
+		Kind: failure.Invalid,
+		Msg:  "the permission rules cannot be used",
+		Err:  err,
+		Next: "correct them",
+	}
 }
 
 // largestRules is the size in bytes above which a file of rules is not read. LoadRules checks the exact size.
@@ -134,9 +152,15 @@ func (g *Gate) Decide(ctx context.Context, t tool.Tool, c tool.Call, granted []s
 	if err != nil {
 		return agent.Decision{}, err
 	}
-	permit := &tool.Permit{Allowed: d.Allowed, Unasked: d.Unasked, Boxed: d.Boxed, Hosts: d.Hosts, Judge: func(args json.RawMessage, more []string) error {
-		return g.checkOther(ctx, t, tool.Call{Args: args}, slices.Concat(granted, more))
-	}}
+	permit := &tool.Permit{
+		Allowed: d.Allowed,
+		Unasked: d.Unasked,
+		Boxed:   d.Boxed,
+		Hosts:   d.Hosts,
+		Judge: func(args json.RawMessage, more []string) error {
+			return g.checkOther(ctx, t, tool.Call{Args: args}, slices.Concat(granted, more))
+		},
+	}
 	grounds := make([]agent.Ground, len(d.Grounds))
 	for i, g := range d.Grounds {
 		grounds[i] = agent.Ground{Text: g.Text, By: string(g.By), Rule: g.Rule, Why: g.Why}
@@ -158,8 +182,18 @@ func (g *Gate) Decide(ctx context.Context, t tool.Tool, c tool.Call, granted []s
 	for _, p := range d.Parts {
 		detail.Parts = append(detail.Parts, agent.CallPart{Text: p.Text, Why: p.Why, Detail: p.Detail, Rule: p.Rule})
 	}
-	return agent.Decision{Verdict: agent.Ask, Prompt: prompt, Diff: builtin.Preview(g.host, c, t.Name), Detail: detail, Grant: d.Grant, Words: d.Words, Lasting: d.Lasting, Permit: permit, Grounds: grounds,
-		Bound: slices.ContainsFunc(d.Grant, permission.IsBound)}, nil
+	return agent.Decision{
+		Verdict: agent.Ask,
+		Prompt:  prompt,
+		Diff:    builtin.Preview(g.host, c, t.Name),
+		Detail:  detail,
+		Grant:   d.Grant,
+		Words:   d.Words,
+		Lasting: d.Lasting,
+		Permit:  permit,
+		Grounds: grounds,
+		Bound:   slices.ContainsFunc(d.Grant, permission.IsBound),
+	}, nil
 }
 
 // judgeCall decides on a call by the rules, the mode and the answers as they are now.

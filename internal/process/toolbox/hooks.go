@@ -55,9 +55,17 @@ func (tb *Toolbox) OpenHooks() (func(agentDir string, own []hook.Hook) agent.Fin
 					switch {
 					case h.On != string(in.On) || !tb.isHookAbout(ctx, h, t, in):
 					case source.trusted:
-						list = append(list, agent.Hook{ID: h.ID(), Name: s.Dirs.ShortPath(h.Name()), Run: tb.runHook(h, source)})
+						list = append(list, agent.Hook{
+							ID:   h.ID(),
+							Name: s.Dirs.ShortPath(h.Name()),
+							Run:  tb.runHook(h, source),
+						})
 					case in.On == agent.HookBeforeTool:
-						list = append(list, agent.Hook{ID: h.ID(), Name: s.Dirs.ShortPath(h.Name()), Run: refuseUntrusted(s.Dirs.ShortPath(source.dir))})
+						list = append(list, agent.Hook{
+							ID:   h.ID(),
+							Name: s.Dirs.ShortPath(h.Name()),
+							Run:  refuseUntrusted(s.Dirs.ShortPath(source.dir)),
+						})
 					default:
 						left.Do(func() {
 							graph.Emit(ctx, agent.Warning{Text: fmt.Sprintf("the hook %s does not run: %s", s.Dirs.ShortPath(h.Name()), needsConsent(s.Dirs.ShortPath(source.dir)))})
@@ -102,7 +110,10 @@ func (tb *Toolbox) runHook(h hook.Hook, source hookSource) func(context.Context,
 		if err != nil {
 			return agent.HookAnswer{}, err
 		}
-		r := hook.Surroundings{Dir: tb.workspace, Env: append(tb.ChildEnv()[:len(tb.ChildEnv()):len(tb.ChildEnv())], workspaceVariable+"="+tb.workspace)}
+		r := hook.Surroundings{
+			Dir: tb.workspace,
+			Env: append(tb.ChildEnv()[:len(tb.ChildEnv()):len(tb.ChildEnv())], workspaceVariable+"="+tb.workspace),
+		}
 		if source.boxed {
 			r.Start = tb.runConfined
 		}

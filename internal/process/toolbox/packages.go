@@ -132,7 +132,8 @@ func (s *Shared) findPackageDirs(a *flow.Agent) (list []ImplicitDir) {
 	tb := &Toolbox{shared: s, workspace: s.Dirs.Work, named: a.Dir}
 	wanted := map[string]bool{}
 	for _, child := range a.Agents() {
-		python, typescript := false, false
+		python := false
+		typescript := false
 		if child.Tools != nil { // a script node takes the interpreter from PATH
 			python = slices.ContainsFunc(child.Tools.Scripts, func(file string) bool { return filepath.Ext(file) == ".py" })
 		}

@@ -48,7 +48,10 @@ func (tb *Toolbox) openProject(wanted, known []string, set *flow.Toolset) *mcp.S
 		return nil
 	}
 	if given, err := tb.shared.consentStore().HasConsent(file.Path, digest); err != nil || !given {
-		set.Problems = append(set.Problems, flow.ToolProblem{Server: wanted[0], Text: fmt.Sprintf("the servers of %s are not used: they need consent before they run", tb.shared.Dirs.ShortPath(file.Path))})
+		set.Problems = append(set.Problems, flow.ToolProblem{
+			Server: wanted[0],
+			Text:   fmt.Sprintf("the servers of %s are not used: they need consent before they run", tb.shared.Dirs.ShortPath(file.Path)),
+		})
 		return nil
 	}
 	tb.mu.Lock()

@@ -94,7 +94,11 @@ func (l *ToolList) ExecTool(ctx context.Context, file string, words []string, st
 		if known == file {
 			code, err := l.set.RunWords(ctx, file, words, stdout, stderr)
 			if wrong, ok := errors.AsType[*script.UsageError](err); ok {
-				return code, &failure.Error{Kind: failure.Usage, Err: wrong, Next: "call it like this:\n" + strings.TrimSpace(wrong.Help)}
+				return code, &failure.Error{
+					Kind: failure.Usage,
+					Err:  wrong,
+					Next: "call it like this:\n" + strings.TrimSpace(wrong.Help),
+				}
 			}
 			return code, err
 		}

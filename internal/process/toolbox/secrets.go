@@ -36,7 +36,10 @@ func (s *Shared) SecretSet() *redact.Set {
 			s.secrets.Add(s.StoredKeys()...)
 		}
 		s.secrets.AddNamed("", s.Config.Store)
-		for _, path := range (&Toolbox{shared: s, workspace: s.Dirs.Work}).serverFiles("")[1:] { // the first belongs to an agent
+		for _, path := range (&Toolbox{
+			shared:    s,
+			workspace: s.Dirs.Work,
+		}).serverFiles("")[1:] { // the first belongs to an agent
 			if file, err := mcp.Load(path); err == nil {
 				s.secrets.Add(file.Secrets(s.env.Lookup)...)
 			}

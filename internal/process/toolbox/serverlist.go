@@ -34,7 +34,14 @@ func (s *Shared) ListServers() ([]ServerInfo, error) {
 		secrets := s.SecretSet()
 		secrets.Add(file.Secrets(s.env.Lookup)...)
 		for _, v := range file.Servers {
-			info := ServerInfo{ID: v.ID, Transport: string(v.Transport), Target: secrets.Text(describeTarget(v)), File: file.Path, Note: note, entry: v}
+			info := ServerInfo{
+				ID:        v.ID,
+				Transport: string(v.Transport),
+				Target:    secrets.Text(describeTarget(v)),
+				File:      file.Path,
+				Note:      note,
+				entry:     v,
+			}
 			if slices.ContainsFunc(list, func(o ServerInfo) bool { return o.ID == v.ID }) {
 				info.Note = "another one with this name counts"
 			}

@@ -102,7 +102,8 @@ func (s *serverTools) startServers(ctx context.Context, ids []string) (settled m
 	defer s.mu.Unlock()
 	for _, a := range answers {
 		for _, id := range a.found {
-			settled[id], s.worked[id] = true, true
+			settled[id] = true
+			s.worked[id] = true
 		}
 		for _, err := range a.failed {
 			if e, ok := errors.AsType[*mcp.ServerError](err); ok {
@@ -115,7 +116,10 @@ func (s *serverTools) startServers(ctx context.Context, ids []string) (settled m
 		if _, over := settled[id]; over || ctx.Err() != nil {
 			continue
 		}
-		err := &mcp.ServerError{Server: id, Err: fmt.Errorf("it is still starting after %v: the model is asked without its tools, and gets them when they are there", startPatience)}
+		err := &mcp.ServerError{
+			Server: id,
+			Err:    fmt.Errorf("it is still starting after %v: the model is asked without its tools, and gets them when they are there", startPatience),
+		}
 		if !s.reported[err.Error()] {
 			s.reported[err.Error()] = true
 			failed = append(failed, err)

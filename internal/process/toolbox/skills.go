@@ -51,7 +51,12 @@ func (s *Shared) findSkillDirs(a *flow.Agent) (list []ImplicitDir) {
 		if err != nil {
 			continue // what cannot be read is not used
 		}
-		list = append(list, ImplicitDir{Dir: dir, Skills: true, Files: describeSkills(s.Dirs.Work, dir, names), Digest: digest})
+		list = append(list, ImplicitDir{
+			Dir:    dir,
+			Skills: true,
+			Files:  describeSkills(s.Dirs.Work, dir, names),
+			Digest: digest,
+		})
 	}
 	return list
 }

@@ -47,15 +47,27 @@ var nearToken = pattern.CompileLater("(?:near unexpected token|looking for match
 // checkBash returns the first syntax error of a bash file.
 func (s *Shared) checkBash(ctx context.Context, file string) []strictyaml.Finding {
 	env := []string{"LC_ALL=C", "PATH=" + environ.Environ(s.WorkEnv()).Get("PATH")} // no BASH_ENV, whose file bash would run
-	res, err := proc.Run(ctx, proc.Command{Path: "bash", Args: []string{"--noprofile", "--norc", "-n", file}, Env: env, Dir: filepath.Dir(file), Timeout: syntaxTimeout})
+	res, err := proc.Run(ctx, proc.Command{
+		Path:    "bash",
+		Args:    []string{"--noprofile", "--norc", "-n", file},
+		Env:     env,
+		Dir:     filepath.Dir(file),
+		Timeout: syntaxTimeout,
+	})
 	m := syntaxError().FindSubmatch(res.Stderr)
 	if err == nil || m == nil {
 		return nil
 	}
 	line, _ := strconv.Atoi(string(m[1]))
 	line = min(line, lastLine(file)) // bash counts the end of the file as a line
-	f := strictyaml.Finding{Severity: strictyaml.SeverityError, Class: strictyaml.ClassValidate, Code: "bash-syntax", Message: "bash: " + string(m[2]),
-		Hint: "bash -n checks it without running it", Pos: strictyaml.Pos{File: file, Line: line, Col: 1}}
+	f := strictyaml.Finding{
+		Severity: strictyaml.SeverityError,
+		Class:    strictyaml.ClassValidate,
+		Code:     "bash-syntax",
+		Message:  "bash: " + string(m[2]),
+		Hint:     "bash -n checks it without running it",
+		Pos:      strictyaml.Pos{File: file, Line: line, Col: 1},
+	}
 	if token := nearToken().FindSubmatch(m[2]); token != nil {
 		f.Pos.Col = findColumn(file, line, string(token[1]))
 	}

@@ -65,7 +65,10 @@ type Shared struct {
 // NewShared returns what the toolboxes of a process share. log may be nil.
 func NewShared(d config.Dirs, c *config.Config, env environ.Environ, log *slog.Logger) *Shared {
 	s := &Shared{Dirs: d, Config: c, env: env, log: log, trees: map[string]string{}}
-	s.Jobs = &builtin.Jobs{Thread: func(ctx context.Context) string { return runs.FamilyOf(graph.ThreadOf(ctx)) }, Redact: func(text string) string { return s.SecretSet().Text(text) }}
+	s.Jobs = &builtin.Jobs{
+		Thread: func(ctx context.Context) string { return runs.FamilyOf(graph.ThreadOf(ctx)) },
+		Redact: func(text string) string { return s.SecretSet().Text(text) },
+	}
 	if d.State != "" {
 		s.Jobs.Dir = filepath.Join(d.State, "jobs")
 	}
@@ -127,7 +130,15 @@ var _ flow.Toolbox = (*Toolbox)(nil)
 // NewToolbox returns the toolbox of a run in a workspace. named is the directory of the agent that the user named. Close of
 // the Shared closes it.
 func (s *Shared) NewToolbox(workspace, named string) *Toolbox {
-	tb := &Toolbox{shared: s, workspace: workspace, named: named, Log: s.log, servers: map[string]*mcp.Servers{}, agents: map[string][]string{}, trusted: map[string]bool{}}
+	tb := &Toolbox{
+		shared:    s,
+		workspace: workspace,
+		named:     named,
+		Log:       s.log,
+		servers:   map[string]*mcp.Servers{},
+		agents:    map[string][]string{},
+		trusted:   map[string]bool{},
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.boxes = append(s.boxes, tb)
@@ -223,8 +234,17 @@ func (tb *Toolbox) IsUntrusted(name string) bool {
 // scriptHost returns the surroundings of an agent's scripts.
 func (tb *Toolbox) scriptHost(n flow.ToolNeed) *script.Host {
 	return &script.Host{
-		Config: tb.shared.Dirs.Config, Functions: tb.shared.Dirs.Functions, Workspace: tb.workspace, Env: tb.shared.ScriptEnv(), Secret: tb.shared.isSecretVariable,
-		Agent:    &script.Agent{Name: n.Agent, Dir: n.Dir, Home: tb.Homes[n.Dir], Variables: tb.shared.resolveVariables(n.Variables)},
+		Config:    tb.shared.Dirs.Config,
+		Functions: tb.shared.Dirs.Functions,
+		Workspace: tb.workspace,
+		Env:       tb.shared.ScriptEnv(),
+		Secret:    tb.shared.isSecretVariable,
+		Agent: &script.Agent{
+			Name:      n.Agent,
+			Dir:       n.Dir,
+			Home:      tb.Homes[n.Dir],
+			Variables: tb.shared.resolveVariables(n.Variables),
+		},
 		Packages: tb.PackageDirs(n.Dir),
 		Timeout:  tb.shared.Config.ToolTimeout,
 		Boxed:    func(p *tool.Permit) script.BoxedCall { return builtin.NewBoxedCall(tb.builtinHost(), p) },
@@ -235,7 +255,10 @@ func (tb *Toolbox) scriptHost(n flow.ToolNeed) *script.Host {
 // reportDotenvs adds what is wrong in the files of variables that tools get.
 func (tb *Toolbox) reportDotenvs(h *script.Host, set *flow.Toolset) {
 	for _, f := range h.CheckDotenvs() {
-		set.Problems = append(set.Problems, flow.ToolProblem{Text: f.Text, Pos: strictyaml.Pos{File: f.Path, Line: f.Line, Col: 1}})
+		set.Problems = append(set.Problems, flow.ToolProblem{
+			Text: f.Text,
+			Pos:  strictyaml.Pos{File: f.Path, Line: f.Line, Col: 1},
+		})
 	}
 }
 
@@ -282,12 +305,24 @@ func (tb *Toolbox) addGlobalTool(h *script.Host, n flow.ToolNeed, name string, s
 	if next == "" {
 		next = "put its file into " + tb.shared.Dirs.ShortPath(filepath.Join(tb.shared.Dirs.Functions, "tools")) + " (raddle tools ls lists what there is)"
 	}
-	set.Problems = append(set.Problems, flow.ToolProblem{Tool: name, Text: fmt.Sprintf("there is no tool %q: %s", name, next)})
+	set.Problems = append(set.Problems, flow.ToolProblem{
+		Tool: name,
+		Text: fmt.Sprintf("there is no tool %q: %s", name, next),
+	})
 }
 
 func (tb *Toolbox) builtinHost() builtin.Host {
-	return builtin.Host{Workspace: tb.workspace, Env: tb.ChildEnv(), Timeout: tb.callTimeout(), Hidden: tb.policy.HiddenFilter,
-		Box: tb.builtinBox(), RefusedHosts: tb.network.TakeRefused, Memory: tb.shared.toolMemory(), Secret: tb.shared.isSecretVariable, Jobs: tb.shared.Jobs}
+	return builtin.Host{
+		Workspace:    tb.workspace,
+		Env:          tb.ChildEnv(),
+		Timeout:      tb.callTimeout(),
+		Hidden:       tb.policy.HiddenFilter,
+		Box:          tb.builtinBox(),
+		RefusedHosts: tb.network.TakeRefused,
+		Memory:       tb.shared.toolMemory(),
+		Secret:       tb.shared.isSecretVariable,
+		Jobs:         tb.shared.Jobs,
+	}
 }
 
 // builtinBox returns what opens the box of the run; nil: the user wants none.
@@ -300,7 +335,12 @@ func (tb *Toolbox) builtinBox() func() (*box.Box, error) {
 
 // toolMemory returns what the tools of memory use.
 func (s *Shared) toolMemory() *builtin.Memory {
-	return &builtin.Memory{Open: s.OpenMemory, Embedder: s.Embedder, User: graph.UserOf, HasSecret: func(text string) bool { return s.SecretSet().Text(text) != text }}
+	return &builtin.Memory{
+		Open:      s.OpenMemory,
+		Embedder:  s.Embedder,
+		User:      graph.UserOf,
+		HasSecret: func(text string) bool { return s.SecretSet().Text(text) != text },
+	}
 }
 
 // toolFile returns the file of a tool in a directory, or "" if there is none.
@@ -333,8 +373,11 @@ func (tb *Toolbox) otherLanguage(set *flow.Toolset, path string) (found bool) {
 	for _, ending := range otherEndings {
 		if config.IsFile(path + ending) {
 			set.Unused = append(set.Unused, path+ending)
-			set.Problems = append(set.Problems, flow.ToolProblem{Tool: filepath.Base(path), Text: fmt.Sprintf("%s is not used: raddle does not run tools in JavaScript. Write it in TypeScript, as %s.ts",
-				tb.shared.Dirs.ShortPath(path+ending), filepath.Base(path))})
+			set.Problems = append(set.Problems, flow.ToolProblem{
+				Tool: filepath.Base(path),
+				Text: fmt.Sprintf("%s is not used: raddle does not run tools in JavaScript. Write it in TypeScript, as %s.ts",
+					tb.shared.Dirs.ShortPath(path+ending), filepath.Base(path)),
+			})
 			return true
 		}
 	}
@@ -380,14 +423,20 @@ func (tb *Toolbox) findServers(n flow.ToolNeed, set *flow.Toolset) error {
 		return nil
 	}
 	if on := tb.shared.Config.MCP; on != nil && !*on {
-		set.Problems = append(set.Problems, flow.ToolProblem{Server: wanted[0], Text: "mcp_server_support is off: the agent's MCP servers are not used"})
+		set.Problems = append(set.Problems, flow.ToolProblem{
+			Server: wanted[0],
+			Text:   "mcp_server_support is off: the agent's MCP servers are not used",
+		})
 		return nil
 	}
 	home := map[string]*mcp.Servers{}
 	var known []string
 	for i, path := range tb.serverFiles(n.Dir) {
 		if i == 0 && config.IsFile(path) && !tb.TrustsDir(n.Dir) {
-			set.Problems = append(set.Problems, flow.ToolProblem{Server: wanted[0], Text: fmt.Sprintf("the servers of %s are not used: they need consent before they run", tb.shared.Dirs.ShortPath(path))})
+			set.Problems = append(set.Problems, flow.ToolProblem{
+				Server: wanted[0],
+				Text:   fmt.Sprintf("the servers of %s are not used: they need consent before they run", tb.shared.Dirs.ShortPath(path)),
+			})
 			continue
 		}
 		servers, err := tb.openServers(path, set)
@@ -424,13 +473,18 @@ func (tb *Toolbox) findServers(n flow.ToolNeed, set *flow.Toolset) error {
 			if next == "" {
 				next = "name it in " + tb.shared.Dirs.ShortPath(tb.serverFiles(n.Dir)[1])
 			}
-			*problems = append(*problems, flow.ToolProblem{Server: id, Text: fmt.Sprintf("there is no MCP server %q: %s", id, next)})
+			*problems = append(*problems, flow.ToolProblem{
+				Server: id,
+				Text:   fmt.Sprintf("there is no MCP server %q: %s", id, next),
+			})
 		}
 		return found
 	}
 	set.Servers, set.SkillServers = find(set.Servers, &set.Problems), find(n.SkillServers, &set.SkillProblems)
 	tools := &serverTools{home: home, reported: map[string]bool{}, failed: map[string]bool{}, worked: map[string]bool{}}
-	set.Serve, set.Start, set.Starting = tools.listTools, tools.startServers, tools.startingTools
+	set.Serve = tools.listTools
+	set.Start = tools.startServers
+	set.Starting = tools.startingTools
 	return nil
 }
 
@@ -468,8 +522,20 @@ func (tb *Toolbox) openFile(file mcp.File, set *flow.Toolset) *mcp.Servers {
 	}
 	// A server runs in the directory of the file that names it, not in the workspace: npx,
 	// python -m and similar commands would run files of the workspace as the server.
-	s := mcp.Open(file, mcp.Options{Env: append(slices.Clone(tb.ChildEnv()), workspaceVariable+"="+tb.workspace), Lookup: lookup, Dir: filepath.Dir(path), Workspace: tb.workspace,
-		Box: openBox, Secret: tb.shared.isSecretVariable, Log: tb.Log, CallTimeout: tb.callTimeout(), Redact: secrets.Text, Waiting: emitServerStart, Token: tb.shared.Logins.Token, Seen: &tb.shared.servers})
+	s := mcp.Open(file, mcp.Options{
+		Env:         append(slices.Clone(tb.ChildEnv()), workspaceVariable+"="+tb.workspace),
+		Lookup:      lookup,
+		Dir:         filepath.Dir(path),
+		Workspace:   tb.workspace,
+		Box:         openBox,
+		Secret:      tb.shared.isSecretVariable,
+		Log:         tb.Log,
+		CallTimeout: tb.callTimeout(),
+		Redact:      secrets.Text,
+		Waiting:     emitServerStart,
+		Token:       tb.shared.Logins.Token,
+		Seen:        &tb.shared.servers,
+	})
 	tb.servers[path] = s
 	return s
 }

@@ -81,8 +81,11 @@ func (s *Shared) ListGlobalTools(mode permission.Mode) (*ToolList, error) {
 
 // newToolList completes a list of tools.
 func (s *Shared) newToolList(l *ToolList) *ToolList {
-	l.shared, l.Tools = s, []ToolInfo{}
-	l.Servers, l.Files, l.Problems = append([]string{}, l.set.Servers...), append([]string{}, l.set.Scripts...), []string{}
+	l.shared = s
+	l.Tools = []ToolInfo{}
+	l.Servers = append([]string{}, l.set.Servers...)
+	l.Files = append([]string{}, l.set.Scripts...)
+	l.Problems = []string{}
 	for _, p := range l.set.Problems {
 		l.Problems = append(l.Problems, p.String())
 	}
@@ -109,7 +112,14 @@ func (s *Shared) globalTools() []string {
 }
 
 func newToolInfo(t tool.Tool, rules *Gate) ToolInfo {
-	info := ToolInfo{Name: t.Name, Description: t.Description, From: "script", Effect: string(t.Effect), Asks: rules.describeCalls(t), Schema: t.Schema}
+	info := ToolInfo{
+		Name:        t.Name,
+		Description: t.Description,
+		From:        "script",
+		Effect:      string(t.Effect),
+		Asks:        rules.describeCalls(t),
+		Schema:      t.Schema,
+	}
 	ours, known := builtin.Lookup(t.Name, builtin.Host{})
 	if known && ours.Description == t.Description || isReservedName(t.Name) {
 		info.From = "built-in"
@@ -173,7 +183,10 @@ func (l *ToolList) DescribeTool(ctx context.Context, name string) (ToolInfo, err
 // permissions. The text is what a model would read. The questions of tools go to ask;
 // a question that ask leaves open is an error.
 func (l *ToolList) CallTool(ctx context.Context, c runs.ToolCall, ask askFunc) (text string, failed bool, err error) {
-	return l.makeCall(ctx, c, &tool.Permit{Allowed: true, Judge: func(json.RawMessage, []string) error { return nil }}, ask)
+	return l.makeCall(ctx, c, &tool.Permit{
+		Allowed: true,
+		Judge:   func(json.RawMessage, []string) error { return nil },
+	}, ask)
 }
 
 // makeCall makes one call, which was permitted.
@@ -192,15 +205,28 @@ func (l *ToolList) makeCall(ctx context.Context, c runs.ToolCall, permit *tool.P
 		return "", false, failure.NewUsage("search it: raddle rag search AGENT QUERY", "%s needs the knowledge base of a run, and there is none", c.Tool)
 	}
 	var result tool.Result
-	node := graph.Node{Name: "call", Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
-		if strings.HasPrefix(c.Tool, "user__") { // they ask questions, which an effect must not
-			result, err = t.Run(ctx, tool.Call{ID: "call", Args: c.Args, Permit: permit})
-		} else {
-			result, err = callWithQuestions(ctx, t, tool.Call{ID: "call", Key: "call", Args: c.Args, Permit: permit})
-		}
-		return graph.Update{}, err
-	}}
-	g, err := graph.Compile(graph.Def{Name: "call", Nodes: []graph.Node{node}, Start: []string{"call"}, Edges: []graph.Edge{{From: []string{"call"}, To: []string{graph.End}}}})
+	node := graph.Node{
+		Name: "call",
+		Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
+			if strings.HasPrefix(c.Tool, "user__") { // they ask questions, which an effect must not
+				result, err = t.Run(ctx, tool.Call{ID: "call", Args: c.Args, Permit: permit})
+			} else {
+				result, err = callWithQuestions(ctx, t, tool.Call{
+					ID:     "call",
+					Key:    "call",
+					Args:   c.Args,
+					Permit: permit,
+				})
+			}
+			return graph.Update{}, err
+		},
+	}
+	g, err := graph.Compile(graph.Def{
+		Name:  "call",
+		Nodes: []graph.Node{node},
+		Start: []string{"call"},
+		Edges: []graph.Edge{{From: []string{"call"}, To: []string{graph.End}}},
+	})
 	if err != nil {
 		return "", false, err
 	}
@@ -226,7 +252,13 @@ func callWithQuestions(ctx context.Context, t tool.Tool, call tool.Call) (tool.R
 			return m.Result, err
 		}
 		answer := tool.Answer{Prompt: m.Ask.Prompt}
-		value, err := graph.Interrupt[any](ctx, graph.Ask{Name: "tool", Kind: m.Ask.Kind, Prompt: m.Ask.Prompt, Options: m.Ask.Options, Free: true})
+		value, err := graph.Interrupt[any](ctx, graph.Ask{
+			Name:    "tool",
+			Kind:    m.Ask.Kind,
+			Prompt:  m.Ask.Prompt,
+			Options: m.Ask.Options,
+			Free:    true,
+		})
 		if refusal, ok := errors.AsType[*graph.RefusedError](err); ok {
 			answer.Refused = refusal.Reason
 		} else if err != nil {

@@ -47,7 +47,8 @@ type FileChange struct {
 
 // readTrusted reads the files of a directory, or a single file, that decide what raddle does with it.
 func (s *Shared) readTrusted(u ImplicitDir) map[string]trustedFile {
-	root, names := u.Dir, u.Files
+	root := u.Dir
+	names := u.Files
 	switch {
 	case u.Packages:
 		return nil // thousands of files, too many to read

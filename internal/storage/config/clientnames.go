@@ -1,8 +1,5 @@
 package config
 
-// clientTypes are the values of the type of a client in config.yaml.
-var clientTypes = []string{"openai", "openai-compatible", "anthropic", "gemini", "ollama", "script", "bedrock", "vertex"}
-
 // ClientAliases maps names that other programs use for clients to the clients of
 // raddle. A client of config.yaml with such a name takes precedence.
 var ClientAliases = map[string]string{"claude": "anthropic"}

@@ -76,8 +76,8 @@ func (r *configReader) readClient(n *yaml.Node, name string, c *Config) {
 			cl.Name = s
 		case key == "type":
 			cl.Type = cmp.Or(ClientAliases[s], s)
-			if !slices.Contains(clientTypes, cl.Type) {
-				r.ReportFault(v, cmp.Or(ClientHint(s), wording.SuggestNearest(s, clientTypes, "")), "unknown client type %q; the types are %s", s, strings.Join(clientTypes, ", "))
+			if !slices.Contains(ClientTypes(), cl.Type) {
+				r.ReportFault(v, cmp.Or(ClientHint(s), wording.SuggestNearest(s, ClientTypes(), "")), "unknown client type %q; the types are %s", s, strings.Join(ClientTypes(), ", "))
 			}
 		case key == "wire":
 			if cl.Wire = s; !slices.Contains(Wires, s) {
@@ -231,15 +231,16 @@ func (c *Client) FindUnset(key string) *UnsetVariable {
 // completeClient checks what can only be checked on the whole client.
 func (r *configReader) completeClient(n *yaml.Node, cl *Client, c *Config) {
 	switch {
-	case cl.Type == "" && slices.Contains(clientTypes, cl.Name):
+	case cl.Type == "" && slices.Contains(ClientTypes(), cl.Name):
 		cl.Type = cl.Name
 	case cl.Type == "" && ClientAliases[cl.Name] != "":
 		cl.Type = ClientAliases[cl.Name]
 	case cl.Type == "":
-		r.ReportFault(n, "", "a client needs a type: one of %s", strings.Join(clientTypes, ", "))
+		r.ReportFault(n, "", "a client needs a type: one of %s", strings.Join(ClientTypes(), ", "))
 	case cl.Name == "":
 		cl.Name = cl.Type
 	}
+	misplaced, types := cl.findMisplaced()
 	switch {
 	case cl.KeyCommand != nil && (cl.KeyLine > 0 || cl.KeyVar != ""):
 		r.ReportFault(n, "remove one of them", "client %q has an api_key and an api_key_command", cl.Name)
@@ -247,20 +248,8 @@ func (r *configReader) completeClient(n *yaml.Node, cl *Client, c *Config) {
 		r.ReportFault(n, "", "the client's name %q has a colon; model ids are CLIENT:MODEL", cl.Name)
 	case slices.ContainsFunc(c.Clients, func(o Client) bool { return o.Name == cl.Name }):
 		r.ReportFault(n, "give one of them another name", "two clients are named %q", cl.Name)
-	case cl.Wire != "" && cl.Type != "openai" && cl.Type != "openai-compatible" && cl.Type != "ollama":
-		r.ReportFault(n, "", "client %q: only clients with type openai, openai-compatible or ollama have a choice of wire", cl.Name)
-	case cl.Cache != "" && cl.Type != "anthropic":
-		r.ReportFault(n, "", "client %q: only clients with type anthropic have a cache_ttl", cl.Name)
-	case cl.Strict != "" && !slices.Contains([]string{"openai", "openai-compatible", "anthropic"}, cl.Type):
-		r.ReportFault(n, "", "client %q: only clients with type openai, openai-compatible or anthropic can be strict", cl.Name)
-	case cl.Profile != "" && cl.Type != "openai-compatible" && cl.Type != "bedrock":
-		r.ReportFault(n, "", "client %q: only clients with type openai-compatible or bedrock have a profile", cl.Name)
-	case cl.Region != "" && cl.Type != "bedrock":
-		r.ReportFault(n, "", "client %q: only clients with type bedrock have a region", cl.Name)
-	case (cl.Project != "" || cl.Location != "") && cl.Type != "vertex":
-		r.ReportFault(n, "", "client %q: only clients with type vertex have a project and a location", cl.Name)
-	case cl.Instance && cl.Type != "bedrock" && cl.Type != "vertex":
-		r.ReportFault(n, "", "client %q: only clients with type bedrock or vertex have credentials", cl.Name)
+	case misplaced != nil:
+		r.ReportFault(n, "", "client %q: only clients with type %s %s", cl.Name, types, misplaced.says)
 	case cl.Type == "openai-compatible" && cl.Base == "" && cl.FindUnset("api_base") == nil:
 		r.ReportFault(n, "", "client %q needs an api_base: the address of its server", cl.Name)
 	}

@@ -180,13 +180,15 @@ func runShell(ctx context.Context, s *Session, typed string) {
 		defer s.takeKeys()
 	}
 	cmd := exec.CommandContext(ctx, cmp.Or(os.Getenv("SHELL"), "sh"), "-c", line)
-	cmd.Dir, cmd.Stdin = s.Process.Dirs.Work, s.In
+	cmd.Dir = s.Process.Dirs.Work
+	cmd.Stdin = s.In
 	var kept strings.Builder
 	cmd.Stdout, cmd.Stderr = s.Screen.File(), s.Screen.File() // the person's own command has the terminal
 	if keep {
 		cmd.Stdin = nil
 		both := io.MultiWriter(s.Screen, &kept)
-		cmd.Stdout, cmd.Stderr = both, both
+		cmd.Stdout = both
+		cmd.Stderr = both
 	}
 	ignored := term.IgnoreInterrupts() // Ctrl-C is for the command
 	err := cmd.Run()

@@ -27,7 +27,11 @@ const readPowerShell = `Add-Type -AssemblyName System.Windows.Forms, System.Draw
 
 // listClipboardReaders returns the programs that may be there, the best one first.
 func listClipboardReaders(system string) (list []clipboardReader) {
-	windows := clipboardReader{program: "powershell.exe", args: []string{"-NoProfile", "-NonInteractive", "-STA", "-Command", readPowerShell}, base64: true}
+	windows := clipboardReader{
+		program: "powershell.exe",
+		args:    []string{"-NoProfile", "-NonInteractive", "-STA", "-Command", readPowerShell},
+		base64:  true,
+	}
 	switch system {
 	case "darwin":
 		return []clipboardReader{{program: "pngpaste", args: []string{"-"}}}
@@ -36,8 +40,16 @@ func listClipboardReaders(system string) (list []clipboardReader) {
 	}
 	for _, kind := range []string{"image/png", "image/jpeg"} {
 		list = append(list,
-			clipboardReader{program: "wl-paste", args: []string{"--no-newline", "--type", kind}, needs: "WAYLAND_DISPLAY"},
-			clipboardReader{program: "xclip", args: []string{"-selection", "clipboard", "-t", kind, "-o"}, needs: "DISPLAY"})
+			clipboardReader{
+				program: "wl-paste",
+				args:    []string{"--no-newline", "--type", kind},
+				needs:   "WAYLAND_DISPLAY",
+			},
+			clipboardReader{
+				program: "xclip",
+				args:    []string{"-selection", "clipboard", "-t", kind, "-o"},
+				needs:   "DISPLAY",
+			})
 	}
 	windows.needs = "WSL_DISTRO_NAME"
 	return append(list, windows)

@@ -18,17 +18,70 @@ import (
 )
 
 var agentCommands = []command{
-	{name: "agent", args: "[NAME] [SESSION]", help: "change to another agent", dots: []string{"agent"}, group: groupAgent, run: changeAgent},
-	{name: "model", args: "[MODEL]", help: "answer with another model from now on", dots: []string{"model"}, group: groupAgent, run: changeModel},
-	{name: "mode", args: "[plan|ask|edits|box]", help: "what may be done without asking (Shift-Tab)", group: groupAgent, busy: true, run: changeMode},
-	{name: "starters", args: "[N]", help: "begin with one of the agent's suggestions", dots: []string{"starter"}, group: groupAgent, run: sendStarter},
-	{name: "variables", args: "[NAME VALUE]", help: "show the agent's variables, or set one", dots: []string{"variable"}, group: groupAgent, run: showVariables},
-	{name: "tools", help: "list the tools that the agent may use, and which of them ask", group: groupAgent, run: func(ctx context.Context, s *Session, _ string) error { return s.runCLI(ctx, "tools", "ls", s.name) }},
+	{
+		name:  "agent",
+		args:  "[NAME] [SESSION]",
+		help:  "change to another agent",
+		dots:  []string{"agent"},
+		group: groupAgent,
+		run:   changeAgent,
+	},
+	{
+		name:  "model",
+		args:  "[MODEL]",
+		help:  "answer with another model from now on",
+		dots:  []string{"model"},
+		group: groupAgent,
+		run:   changeModel,
+	},
+	{
+		name:  "mode",
+		args:  "[plan|ask|edits|box]",
+		help:  "what may be done without asking (Shift-Tab)",
+		group: groupAgent,
+		busy:  true,
+		run:   changeMode,
+	},
+	{
+		name:  "starters",
+		args:  "[N]",
+		help:  "begin with one of the agent's suggestions",
+		dots:  []string{"starter"},
+		group: groupAgent,
+		run:   sendStarter,
+	},
+	{
+		name:  "variables",
+		args:  "[NAME VALUE]",
+		help:  "show the agent's variables, or set one",
+		dots:  []string{"variable"},
+		group: groupAgent,
+		run:   showVariables,
+	},
+	{
+		name:  "tools",
+		help:  "list the tools that the agent may use, and which of them ask",
+		group: groupAgent,
+		run:   func(ctx context.Context, s *Session, _ string) error { return s.runCLI(ctx, "tools", "ls", s.name) },
+	},
 	{name: "permissions", help: "show the mode and the rules", group: groupAgent, run: showPermissions},
 	{name: "mcp", help: "list the MCP servers of the agent", group: groupAgent, run: showServers},
-	{name: "rag", help: "show the state of the agent's knowledge base", dots: []string{"rag"}, group: groupAgent, run: func(ctx context.Context, s *Session, _ string) error { return s.runCLI(ctx, "rag", "status", s.name) }},
+	{
+		name:  "rag",
+		help:  "show the state of the agent's knowledge base",
+		dots:  []string{"rag"},
+		group: groupAgent,
+		run:   func(ctx context.Context, s *Session, _ string) error { return s.runCLI(ctx, "rag", "status", s.name) },
+	},
 	{name: "skills", help: "list the skills that the agent can load", group: groupAgent, run: showSkills},
-	{name: "set", args: "KEY VALUE", help: "set model or mode", dots: []string{"set"}, group: groupAgent, run: setOption},
+	{
+		name:  "set",
+		args:  "KEY VALUE",
+		help:  "set model or mode",
+		dots:  []string{"set"},
+		group: groupAgent,
+		run:   setOption,
+	},
 }
 
 func changeAgent(ctx context.Context, s *Session, rest string) error {
@@ -237,23 +290,90 @@ func setOption(ctx context.Context, s *Session, rest string) error {
 }
 
 var talkCommands = []command{
-	{name: "new", help: "start a new conversation with this agent", also: []string{"clear"}, group: groupTalk, run: startNew},
-	{name: "sessions", help: "list the conversations of this directory, and continue one", group: groupTalk, run: chooseSession},
-	{name: "session", args: "[NAME]", help: "start or continue the conversation NAME", dots: []string{"session"}, group: groupTalk, run: openSession},
+	{
+		name:  "new",
+		help:  "start a new conversation with this agent",
+		also:  []string{"clear"},
+		group: groupTalk,
+		run:   startNew,
+	},
+	{
+		name:  "sessions",
+		help:  "list the conversations of this directory, and continue one",
+		group: groupTalk,
+		run:   chooseSession,
+	},
+	{
+		name:  "session",
+		args:  "[NAME]",
+		help:  "start or continue the conversation NAME",
+		dots:  []string{"session"},
+		group: groupTalk,
+		run:   openSession,
+	},
 	{name: "name", args: "NAME", help: "give this conversation a name", group: groupTalk, run: renameTalk},
-	{name: "compact", help: "replace the conversation so far by a summary", dots: []string{"compress"}, group: groupTalk, run: compactTalk},
+	{
+		name:  "compact",
+		help:  "replace the conversation so far by a summary",
+		dots:  []string{"compress"},
+		group: groupTalk,
+		run:   compactTalk,
+	},
 	{name: "context", help: "show what fills the model's window", group: groupTalk, busy: true, run: showContext},
 	{name: "cost", help: "show tokens and money of each model", group: groupTalk, busy: true, run: showCost},
-	{name: "info", help: "show where this conversation is", dots: []string{"info"}, group: groupTalk, busy: true, run: showInfo},
+	{
+		name:  "info",
+		help:  "show where this conversation is",
+		dots:  []string{"info"},
+		group: groupTalk,
+		busy:  true,
+		run:   showInfo,
+	},
 	{name: "todo", help: "show the agent's list of tasks", group: groupTalk, busy: true, run: showTodo},
-	{name: "file", args: "PATH...", help: "attach files to the next message, as @PATH does", dots: []string{"file"}, group: groupTalk, run: attachFiles},
-	{name: "continue", help: "ask the agent to continue", dots: []string{"continue"}, group: groupTalk, run: func(ctx context.Context, s *Session, _ string) error {
-		s.send(ctx, message{text: "Continue.", shown: "Continue."})
-		return nil
-	}},
-	{name: "copy", args: "[N]", help: "copy the last answer, or its code block N", dots: []string{"copy"}, group: groupTalk, busy: true, run: copyAnswer},
-	{name: "save", args: "FILE", help: "write the last answer to a file", dots: []string{"save"}, group: groupTalk, busy: true, run: saveAnswer},
-	{name: "export", args: "FILE.md|json|html", help: "write the whole conversation to a file", group: groupTalk, busy: true, run: exportTalk},
+	{
+		name:  "file",
+		args:  "PATH...",
+		help:  "attach files to the next message, as @PATH does",
+		dots:  []string{"file"},
+		group: groupTalk,
+		run:   attachFiles,
+	},
+	{
+		name:  "continue",
+		help:  "ask the agent to continue",
+		dots:  []string{"continue"},
+		group: groupTalk,
+		run: func(ctx context.Context, s *Session, _ string) error {
+			s.send(ctx, message{text: "Continue.", shown: "Continue."})
+			return nil
+		},
+	},
+	{
+		name:  "copy",
+		args:  "[N]",
+		help:  "copy the last answer, or its code block N",
+		dots:  []string{"copy"},
+		group: groupTalk,
+		busy:  true,
+		run:   copyAnswer,
+	},
+	{
+		name:  "save",
+		args:  "FILE",
+		help:  "write the last answer to a file",
+		dots:  []string{"save"},
+		group: groupTalk,
+		busy:  true,
+		run:   saveAnswer,
+	},
+	{
+		name:  "export",
+		args:  "FILE.md|json|html",
+		help:  "write the whole conversation to a file",
+		group: groupTalk,
+		busy:  true,
+		run:   exportTalk,
+	},
 }
 
 func startNew(ctx context.Context, s *Session, name string) error {

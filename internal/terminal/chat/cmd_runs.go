@@ -16,10 +16,29 @@ var runCommands = []command{
 	{name: "run", args: "AGENT [PROMPT]", help: "run another agent or a graph here", group: groupRuns, run: runAgent},
 	{name: "runs", args: "[RUN]", help: "list the newest runs, or show one", group: groupRuns, run: showRuns},
 	{name: "graph", args: "[AGENT|RUN]", help: "draw a graph, or the path of a run", group: groupRuns, run: drawGraph},
-	{name: "inbox", help: "answer the open questions of all runs", group: groupRuns, run: func(ctx context.Context, s *Session, _ string) error { return s.runCLI(ctx, "inbox") }},
+	{
+		name:  "inbox",
+		help:  "answer the open questions of all runs",
+		group: groupRuns,
+		run:   func(ctx context.Context, s *Session, _ string) error { return s.runCLI(ctx, "inbox") },
+	},
 	{name: "watch", args: "RUN", help: "follow a run of another process", group: groupRuns, run: watchRun},
-	{name: "jobs", args: "[stop JOB]", help: "list the commands that the agent has started in the background, or end one", group: groupRuns, busy: true, run: showJobs},
-	{name: "install", args: "agents", help: "write the agents that come with raddle", dots: []string{"install"}, group: groupRuns, run: installAgents},
+	{
+		name:  "jobs",
+		args:  "[stop JOB]",
+		help:  "list the commands that the agent has started in the background, or end one",
+		group: groupRuns,
+		busy:  true,
+		run:   showJobs,
+	},
+	{
+		name:  "install",
+		args:  "agents",
+		help:  "write the agents that come with raddle",
+		dots:  []string{"install"},
+		group: groupRuns,
+		run:   installAgents,
+	},
 }
 
 func runAgent(ctx context.Context, s *Session, rest string) error {
@@ -94,10 +113,34 @@ func installAgents(ctx context.Context, s *Session, what string) error {
 
 func termCommands() []command {
 	return []command{
-		{name: "help", args: "[WORD]", help: "list the commands, or those about a word", also: []string{"?"}, dots: []string{"help"}, group: groupTerm, busy: true, run: showHelp},
+		{
+			name:  "help",
+			args:  "[WORD]",
+			help:  "list the commands, or those about a word",
+			also:  []string{"?"},
+			dots:  []string{"help"},
+			group: groupTerm,
+			busy:  true,
+			run:   showHelp,
+		},
 		{name: "keys", help: "list the keys", group: groupTerm, busy: true, run: showKeys},
-		{name: "theme", args: "NAME", help: "change the colours: auto, dark, light or mono", group: groupTerm, busy: true, run: changeTheme},
-		{name: "quit", help: "leave; raddle -c continues", also: []string{"exit"}, dots: []string{"exit"}, group: groupTerm, busy: true, run: leaveChat},
+		{
+			name:  "theme",
+			args:  "NAME",
+			help:  "change the colours: auto, dark, light or mono",
+			group: groupTerm,
+			busy:  true,
+			run:   changeTheme,
+		},
+		{
+			name:  "quit",
+			help:  "leave; raddle -c continues",
+			also:  []string{"exit"},
+			dots:  []string{"exit"},
+			group: groupTerm,
+			busy:  true,
+			run:   leaveChat,
+		},
 	}
 }
 

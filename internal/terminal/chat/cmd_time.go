@@ -16,11 +16,35 @@ import (
 var timeCommands = []command{
 	{name: "undo", args: "[N]", help: "take back the last message, or the last N", group: groupTime, run: undoTurns},
 	{name: "redo", help: "bring back what /undo took back", group: groupTime, run: redoTurns},
-	{name: "retry", args: "[MODEL]", help: "send the last message again, as a new branch", dots: []string{"regenerate"}, group: groupTime, run: retryTurn},
-	{name: "edit", help: "choose an earlier message, change it, and continue from there", dots: []string{"edit"}, group: groupTime, run: editTurn},
+	{
+		name:  "retry",
+		args:  "[MODEL]",
+		help:  "send the last message again, as a new branch",
+		dots:  []string{"regenerate"},
+		group: groupTime,
+		run:   retryTurn,
+	},
+	{
+		name:  "edit",
+		help:  "choose an earlier message, change it, and continue from there",
+		dots:  []string{"edit"},
+		group: groupTime,
+		run:   editTurn,
+	},
 	{name: "fork", help: "continue on a new branch; this one stays as it is", group: groupTime, run: forkTalk},
-	{name: "rewind", help: "go back to before a message: the conversation, the files, or both", group: groupTime, run: rewindTalk},
-	{name: "branches", args: "[NAME]", help: "list the branches, and change to one", group: groupTime, run: switchBranch},
+	{
+		name:  "rewind",
+		help:  "go back to before a message: the conversation, the files, or both",
+		group: groupTime,
+		run:   rewindTalk,
+	},
+	{
+		name:  "branches",
+		args:  "[NAME]",
+		help:  "list the branches, and change to one",
+		group: groupTime,
+		run:   switchBranch,
+	},
 }
 
 // listTurns returns the turns of the current branch, oldest first. It returns an error if there are none.

@@ -54,7 +54,10 @@ func completeCommand(word string) editor.Completion {
 				continue
 			}
 			if strings.HasPrefix(cmd.name, part) == begins && (begins || len(part) > 2 && hasWord(cmd.help, part)) {
-				c.Candidates = append(c.Candidates, editor.Candidate{Text: "/" + cmd.name, Help: strings.TrimSpace(cmd.args + "  " + cmd.help)})
+				c.Candidates = append(c.Candidates, editor.Candidate{
+					Text: "/" + cmd.name,
+					Help: strings.TrimSpace(cmd.args + "  " + cmd.help),
+				})
 			}
 		}
 	}

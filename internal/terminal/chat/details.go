@@ -29,7 +29,8 @@ const (
 func (d *details) reset() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.parts, d.size = nil, 0
+	d.parts = nil
+	d.size = 0
 }
 
 func (d *details) addReasoning(text string) {

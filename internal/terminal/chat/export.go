@@ -72,7 +72,8 @@ func codeBlocks(text string) []string {
 			fence = trimmed[:len(trimmed)-len(strings.TrimLeft(trimmed, trimmed[:1]))]
 			block = nil
 		case fence != "" && strings.HasPrefix(trimmed, fence) && strings.Trim(trimmed, fence[:1]) == "":
-			blocks, fence = append(blocks, strings.Join(block, "\n")), ""
+			blocks = append(blocks, strings.Join(block, "\n"))
+			fence = ""
 		case fence != "":
 			block = append(block, line)
 		}

@@ -25,6 +25,7 @@ import (
 	"raddle.dev/internal/base/wording"
 	"raddle.dev/internal/process/app"
 	"raddle.dev/internal/process/conversation"
+	"raddle.dev/internal/terminal/console"
 	"raddle.dev/tool/permission"
 )
 
@@ -64,12 +65,8 @@ type Options struct {
 
 // A Terminal is where a conversation takes place.
 type Terminal struct {
-	Screen   *term.Screen
-	Out      *term.Output
-	In       *os.File
-	Keyboard *term.Keyboard
+	*console.Console
 	Prompter term.Prompter
-	SetTheme func(name string) bool // changes the colours; false for an unknown name
 }
 
 // A Session is a conversation on a terminal.
@@ -108,7 +105,9 @@ const DefaultAgent = "assistant"
 // Run runs the conversation until the person leaves it. The error says why it could not start or continue.
 func (s *Session) Run(ctx context.Context) error {
 	s.mode = permission.NewModeSwitch(cmp.Or(s.Options.Mode, s.Process.Config.Mode, permission.ModeAsk))
-	s.vars, s.model, s.usage.models = s.Options.Variables, s.Options.Model, s.Process.Models
+	s.vars = s.Options.Variables
+	s.model = s.Options.Model
+	s.usage.models = s.Process.Models
 	if err := s.openFirst(ctx); err != nil {
 		return err
 	}
@@ -120,7 +119,8 @@ func (s *Session) Run(ctx context.Context) error {
 
 // openFirst opens the conversation that the options name.
 func (s *Session) openFirst(ctx context.Context) error {
-	name, agent := s.Options.Name, s.Options.Agent
+	name := s.Options.Name
+	agent := s.Options.Agent
 	if s.Options.Continue {
 		last, err := conversation.Latest(ctx, s.Process, s.Process.Dirs.Work)
 		switch {
@@ -129,7 +129,8 @@ func (s *Session) openFirst(ctx context.Context) error {
 		case last == nil:
 			s.say("There is no conversation in this directory yet. This is a new one.")
 		default:
-			agent, name = last.Agent, last.Name
+			agent = last.Agent
+			name = last.Name
 		}
 	}
 	if agent == "" && name != "" {
@@ -164,7 +165,8 @@ func (s *Session) openAgent(ctx context.Context, name, session string) error {
 	s.closeAgent()
 	s.agent, s.name, s.talk, s.title = a, name, talk, talk.Title()
 	s.usage.reset()
-	s.output, s.attached = "", attachments{}
+	s.output = ""
+	s.attached = attachments{}
 	return nil
 }
 
@@ -305,7 +307,8 @@ func (s *Session) showRecent(ctx context.Context) {
 
 // placeName returns the directory of the conversation for people.
 func placeName(p *app.Process) string {
-	work, home := p.Dirs.Work, p.Dirs.Home
+	work := p.Dirs.Work
+	home := p.Dirs.Home
 	if rest, ok := strings.CutPrefix(work, home); ok && home != "" && (rest == "" || os.IsPathSeparator(rest[0])) {
 		work = "~" + rest
 	}

@@ -61,7 +61,8 @@ func (s *Session) send(ctx context.Context, m message) {
 		m.text = strings.Join(append(s.attached.texts, m.text), "\n\n")
 	}
 	attached := attach.DescribeFiles(append(s.attached.files, m.files...))
-	s.attached.texts, s.attached.files = nil, nil
+	s.attached.texts = nil
+	s.attached.files = nil
 	s.startWork(ctx, s.talk.StartTurn, app.Request{Prompt: m.text, Media: media, Attached: attached})
 }
 
@@ -107,7 +108,8 @@ func (s *Session) resume(ctx context.Context, run string, interrupted bool) {
 
 // work drives the run that open returns.
 func (s *Session) work(open func() (*app.Run, error)) {
-	interrupt, cancel := make(chan struct{}), make(chan struct{})
+	interrupt := make(chan struct{})
+	cancel := make(chan struct{})
 	t := &turn{done: make(chan turnEnd, 1)}
 	t.interrupt = sync.OnceFunc(func() { close(interrupt) })
 	t.cancel = sync.OnceFunc(func() { close(cancel) })

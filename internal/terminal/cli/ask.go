@@ -12,13 +12,14 @@ import (
 	"raddle.dev/internal/base/term"
 	"raddle.dev/internal/base/wording"
 	"raddle.dev/internal/report/question"
+	"raddle.dev/internal/terminal/console"
 	"raddle.dev/tool"
 )
 
 // An asker finds answers to questions: on the command line, from the person at the
 // terminal, or in the default of the file.
 type asker struct {
-	env        *environment
+	console    *console.Console
 	given      question.GivenAnswers
 	inDoubt    tool.Doubt    // for every call that was interrupted; if unset, the person is asked
 	prompter   term.Prompter // nil if there is no person to ask
@@ -131,21 +132,21 @@ func (a *asker) askPerson(ctx context.Context, q graph.Question, from string) (a
 	case a.prompter == nil:
 		return nil, false, nil
 	}
-	a.env.err.ClearLive()
+	a.console.Screen.ClearLive()
 	if a.shown == nil {
 		a.shown = map[string]bool{}
 	}
 	a.shown[q.ID] = true
 	if from != "" {
-		a.env.err.PrintLine(a.env.err.Paint(term.Cyan, from))
+		a.console.Screen.PrintLine(a.console.Screen.Paint(term.Cyan, from))
 	}
 	q.Rejected = flow.AnswerHeadline(q.Rejected)
-	for answer, err = question.Ask(ctx, a.prompter, q, a.env.err.Colors); err == nil; answer, err = question.AskAgain(ctx, a.prompter, q, answer, a.env.err.Colors) {
+	for answer, err = question.Ask(ctx, a.prompter, q, a.console.Screen.Colors); err == nil; answer, err = question.AskAgain(ctx, a.prompter, q, answer, a.console.Screen.Colors) {
 		why := (*graph.AnswerError)(nil)
 		if err := a.checkAnswer(q, answer); !errors.As(err, &why) {
 			return answer, false, err
 		}
-		a.env.err.PrintLine(a.env.err.Paint(term.Yellow, plainText(flow.AnswerHeadline(why.Reason))))
+		a.console.Screen.PrintLine(a.console.Screen.Paint(term.Yellow, plainText(flow.AnswerHeadline(why.Reason))))
 	}
 	switch {
 	case errors.Is(err, term.ErrLeftOpen) && a.skip != nil:

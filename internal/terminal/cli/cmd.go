@@ -10,25 +10,30 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"raddle.dev/internal/base/commandline"
 	"raddle.dev/internal/base/term"
 	"raddle.dev/internal/base/wording"
 	"raddle.dev/internal/process/app"
 	"raddle.dev/internal/proving/testrun"
 	"raddle.dev/internal/storage/runs"
+	"raddle.dev/internal/terminal/console"
 	"raddle.dev/internal/terminal/runview"
 )
 
 // noOptions are the options of a command without flags.
 type noOptions struct{}
 
+// A runFunc is what a command does on its console with the process, which is open.
+type runFunc[O any] func(ctx context.Context, con *console.Console, p *app.Process, opts O, args []string) error
+
 // newCommand completes the definition of a command: it opens the process and calls run with the options, which the flags
 // have set by then.
-func newCommand[O any](env *environment, opts *O, run func(ctx context.Context, env *environment, opts O, args []string) error, cmd *cobra.Command) *cobra.Command {
+func newCommand[O any](op *opener, opts *O, run runFunc[O], cmd *cobra.Command) *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := env.openProcess(); err != nil {
+		if err := op.openProcess(); err != nil {
 			return err
 		}
-		return run(cmd.Context(), env, *opts, args)
+		return run(cmd.Context(), op.Console, op.process, *opts, args)
 	}
 	return cmd
 }
@@ -37,15 +42,15 @@ func newCommand[O any](env *environment, opts *O, run func(ctx context.Context, 
 type outputOptions struct{ output string }
 
 // newOutputCommand is newCommand for a command that has only the flag --output, with its usage.
-func newOutputCommand(env *environment, usage string, run func(ctx context.Context, env *environment, opts outputOptions, args []string) error, cmd *cobra.Command) *cobra.Command {
+func newOutputCommand(op *opener, usage string, run runFunc[outputOptions], cmd *cobra.Command) *cobra.Command {
 	var opts outputOptions
 	addOutputFlag(cmd, &opts.output, usage)
-	return newCommand(env, &opts, run, cmd)
+	return newCommand(op, &opts, run, cmd)
 }
 
 // newGroup completes the definition of a command that only has other commands.
-func newGroup(env *environment, cmd *cobra.Command, commands ...*cobra.Command) *cobra.Command {
-	cmd.Args = refuseWords(env)
+func newGroup(op *opener, cmd *cobra.Command, commands ...*cobra.Command) *cobra.Command {
+	cmd.Args = refuseWords(op)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	cmd.AddCommand(commands...)
 	return cmd
@@ -53,8 +58,8 @@ func newGroup(env *environment, cmd *cobra.Command, commands ...*cobra.Command) 
 
 // These are the output formats of commands. Only commands that drive a run have the last one.
 const (
-	formatText   = "text"
-	formatJSON   = "json"
+	formatText   = console.FormatText
+	formatJSON   = console.FormatJSON
 	formatStream = "stream-json"
 )
 
@@ -94,37 +99,24 @@ func checkArgCount(least, most int, what string) cobra.PositionalArgs {
 }
 
 // refuseWords returns an error for words that name no command.
-func refuseWords(env *environment) cobra.PositionalArgs {
+func refuseWords(op *opener) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
 			return nil
 		}
 		next := "see: raddle --help"
-		switch near, same := wording.FindNearest(args[0], commandNamesOf(cmd)), synonyms[strings.TrimPrefix(cmd.CommandPath()+" "+args[0], "raddle ")]; {
+		near := wording.FindNearest(args[0], commandNamesOf(cmd))
+		same := commandline.Synonyms[strings.TrimPrefix(cmd.CommandPath()+" "+args[0], "raddle ")]
+		switch {
 		case same != "":
 			next = "use: raddle " + same
 		case near != "":
 			next = "did you mean: " + cmd.CommandPath() + " " + near + "?"
-		case app.IsPath(args[0]) || slices.ContainsFunc(env.openWithFaults().ListAgents(), func(a app.Place) bool { return a.Name == args[0] }):
+		case app.IsPath(args[0]) || slices.ContainsFunc(op.openWithFaults().ListAgents(), func(a app.Place) bool { return a.Name == args[0] }):
 			next = "to run an agent: raddle run " + wording.QuoteWord(args[0])
 		}
 		return badUsage(next, "unknown command %q", args[0])
 	}
-}
-
-// synonyms are words that people try, with the commands that do what they mean.
-var synonyms = map[string]string{
-	"ls": "runs ls, or: raddle agents ls", "list": "runs ls, or: raddle agents ls", "ps": "runs ls",
-	"new": "agents new NAME", "create": "agents new NAME", "add": "agents new NAME",
-	"agents list": "agents ls", "agents create": "agents new NAME", "agents add": "agents new NAME",
-	"runs list": "runs ls", "runs delete": "runs rm RUN", "runs remove": "runs rm RUN", "runs log": "runs history RUN", "runs logs": "runs history RUN",
-	"models list": "models ls", "tools list": "tools ls", "tools run": "tools call [AGENT] NAME [JSON]", "config list": "config explain", "config ls": "config explain", "config unset": "config edit",
-	"server": "serve", "token": "serve token add NAME", "ui": "studio", "web": "studio",
-	"setup": "init", "configure": "init", "install": "agents install, or raddle init", "auth": "login PROVIDER", "key": "login PROVIDER", "keys": "info",
-	"repl": "chat", "ask": `run AGENT "PROMPT"`, "exec": `run AGENT "PROMPT"`, "start": `run AGENT "PROMPT"`, "continue": "resume RUN", "answers": "inbox",
-	"show": "runs show RUN", "history": "runs history RUN", "log": "runs history RUN", "logs": "runs history RUN", "diff": "runs diff RUN RUN", "fork": "runs fork RUN", "blame": "runs blame RUN",
-	"rm": "runs rm RUN", "cancel": "runs cancel RUN", "kill": "runs cancel RUN", "stop": "runs cancel RUN", "export": "runs export RUN", "import": "runs import FILE",
-	"draw": "graph AGENT", "validate": "check AGENT", "lint": "check AGENT", "status": "info", "settings": "config explain", "guide": "help", "docs": "help", "man": "help",
 }
 
 // flagError says what is wrong with a flag, and suggests the one that may have been meant. If a word before the flag is not a command, it
@@ -163,12 +155,12 @@ func describeCompletion(word, what string) cobra.Completion {
 
 // completeAgents completes the first argument with the names of agents; the shell
 // adds paths.
-func completeAgents(env *environment) cobra.CompletionFunc {
+func completeAgents(op *opener) cobra.CompletionFunc {
 	return func(_ *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 {
 			return nil, cobra.ShellCompDirectiveDefault
 		}
-		p := env.openWithFaults()
+		p := op.openWithFaults()
 		var names []string
 		for _, place := range p.ListAgents() {
 			if strings.HasPrefix(place.Name, word) {
@@ -179,9 +171,9 @@ func completeAgents(env *environment) cobra.CompletionFunc {
 	}
 }
 
-func agentNames(env *environment) []string {
+func agentNames(op *opener) []string {
 	var names []string
-	for _, a := range env.openWithFaults().ListAgents() {
+	for _, a := range op.openWithFaults().ListAgents() {
 		names = append(names, term.CleanLine(a.Name))
 	}
 	return names
@@ -192,12 +184,12 @@ const maxLast = 10
 
 // completeRuns completes arguments with ids of runs and with last, described by their agent and
 // status. keep selects the runs.
-func completeRuns(env *environment, most int, keep func(runs.Info) bool) cobra.CompletionFunc {
+func completeRuns(op *opener, most int, keep func(runs.Info) bool) cobra.CompletionFunc {
 	return func(_ *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 		if most > 0 && len(args) >= most {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		all, err := env.openWithFaults().Runs.ListRuns(context.Background(), "")
+		all, err := op.openWithFaults().Runs.ListRuns(context.Background(), "")
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveError
 		}
@@ -230,14 +222,14 @@ func describeListedRun(r *runs.Info) string {
 
 // completePoints completes arguments with ids of runs, and after an @ with the
 // run's checkpoints.
-func completePoints(env *environment, most int) cobra.CompletionFunc {
-	complete := completeRuns(env, most, nil)
+func completePoints(op *opener, most int) cobra.CompletionFunc {
+	complete := completeRuns(op, most, nil)
 	return func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 		run, _, ok := strings.Cut(word, "@")
 		if !ok || len(args) >= most {
 			return complete(cmd, args, word)
 		}
-		points, err := env.openWithFaults().Runs.ListCheckpoints(context.Background(), run)
+		points, err := op.openWithFaults().Runs.ListCheckpoints(context.Background(), run)
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveError
 		}
@@ -252,13 +244,13 @@ func completePoints(env *environment, most int) cobra.CompletionFunc {
 }
 
 // completeAnswers completes --answer with the questions that the run has open.
-func completeAnswers(env *environment) cobra.CompletionFunc {
+func completeAnswers(op *opener) cobra.CompletionFunc {
 	return func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		const directive = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveKeepOrder
 		if len(args) == 0 {
 			return nil, directive
 		}
-		archive := env.openWithFaults().Runs
+		archive := op.openWithFaults().Runs
 		id, err := archive.ResolveLast(context.Background(), args[0])
 		if err != nil {
 			return nil, directive
@@ -277,10 +269,10 @@ func completeAnswers(env *environment) cobra.CompletionFunc {
 }
 
 // completeModels completes models with those of configured clients.
-func completeModels(env *environment) cobra.CompletionFunc {
+func completeModels(op *opener) cobra.CompletionFunc {
 	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		var ids []string
-		for _, c := range env.openWithFaults().Models.ListClients() {
+		for _, c := range op.openWithFaults().Models.ListClients() {
 			if len(c.Models) == 0 && c.Ready {
 				ids = append(ids, c.Client+":")
 			}

@@ -10,18 +10,19 @@ import (
 	"raddle.dev/internal/base/term"
 	"raddle.dev/internal/base/wording"
 	"raddle.dev/internal/process/app"
+	"raddle.dev/internal/terminal/console"
 )
 
-func newAgentsCommand(env *environment) *cobra.Command {
-	return newGroup(env, &cobra.Command{
+func newAgentsCommand(op *opener) *cobra.Command {
+	return newGroup(op, &cobra.Command{
 		Use:     "agents COMMAND",
 		Short:   "List, show, create, install and publish agents",
 		Example: "  raddle agents ls\n  raddle agents new helper\n  raddle agents show helper\n  raddle agents install",
-	}, newAgentsLsCommand(env), newAgentsShowCommand(env), newAgentsNewCommand(env), newAgentsInstallCommand(env), newAgentsPublishCommand(env))
+	}, newAgentsLsCommand(op), newAgentsShowCommand(op), newAgentsNewCommand(op), newAgentsInstallCommand(op), newAgentsPublishCommand(op))
 }
 
-func newAgentsLsCommand(env *environment) *cobra.Command {
-	return newOutputCommand(env, "write it as `FORMAT`: text or json", runAgentsLs, &cobra.Command{
+func newAgentsLsCommand(op *opener) *cobra.Command {
+	return newOutputCommand(op, "write it as `FORMAT`: text or json", runAgentsLs, &cobra.Command{
 		Use:     "ls",
 		Short:   "List the agents in the agents directory",
 		Example: "  raddle agents ls --output json",
@@ -37,20 +38,19 @@ type listedAgent struct {
 	Error       string `json:"error,omitempty"` // why it cannot be loaded
 }
 
-func runAgentsLs(_ context.Context, env *environment, opts outputOptions, _ []string) error {
-	p := env.process
+func runAgentsLs(_ context.Context, con *console.Console, p *app.Process, opts outputOptions, _ []string) error {
 	if err := p.Bundled.InstallOnce(); err != nil {
-		env.printNote("raddle: the agents that come with raddle could not be installed: %v", err)
+		con.PrintNote("raddle: the agents that come with raddle could not be installed: %v", err)
 	}
 	agents := []listedAgent{}
 	for _, place := range p.ListAgents() {
 		agents = append(agents, listAgent(p, place))
 	}
 	if len(agents) == 0 && opts.output == formatText {
-		env.err.PrintLine("raddle: there are no agents in " + p.Dirs.ShortPath(p.Dirs.Agents) + "\nnext: raddle agents new NAME")
+		con.Screen.PrintLine("raddle: there are no agents in " + p.Dirs.ShortPath(p.Dirs.Agents) + "\nnext: raddle agents new NAME")
 		return nil
 	}
-	return env.printResult(opts.output, agents, func() string { return agentsText(agents) })
+	return con.PrintResult(opts.output, agents, func() string { return agentsText(agents) })
 }
 
 func listAgent(p *app.Process, place app.Place) listedAgent {
@@ -80,26 +80,26 @@ func agentsText(agents []listedAgent) string {
 	)
 }
 
-func newAgentsShowCommand(env *environment) *cobra.Command {
-	return newOutputCommand(env, "write it as `FORMAT`: text or json", runAgentsShow, &cobra.Command{
+func newAgentsShowCommand(op *opener) *cobra.Command {
+	return newOutputCommand(op, "write it as `FORMAT`: text or json", runAgentsShow, &cobra.Command{
 		Use:               "show AGENT",
 		Short:             "Show an agent without running it, as info --agent does",
 		Example:           "  raddle agents show examples/assistant",
 		Args:              checkArgCount(1, 1, "the agent"),
-		ValidArgsFunction: completeAgents(env),
+		ValidArgsFunction: completeAgents(op),
 	})
 }
 
-func runAgentsShow(ctx context.Context, env *environment, opts outputOptions, args []string) error {
-	return printAgentInfo(ctx, env, args[0], opts.output)
+func runAgentsShow(ctx context.Context, con *console.Console, p *app.Process, opts outputOptions, args []string) error {
+	return printAgentInfo(ctx, con, p, args[0], opts.output)
 }
 
 // agentsNewOptions are the flags of "agents new".
 type agentsNewOptions struct{ graph bool }
 
-func newAgentsNewCommand(env *environment) *cobra.Command {
+func newAgentsNewCommand(op *opener) *cobra.Command {
 	var opts agentsNewOptions
-	cmd := newCommand(env, &opts, runAgentsNew, &cobra.Command{
+	cmd := newCommand(op, &opts, runAgentsNew, &cobra.Command{
 		Use:     "new NAME",
 		Short:   "Create a new agent",
 		Long:    "Writes the files of an agent with a tool, or of a graph: in the agents directory, or at a path.",
@@ -110,28 +110,28 @@ func newAgentsNewCommand(env *environment) *cobra.Command {
 	return cmd
 }
 
-func runAgentsNew(_ context.Context, env *environment, opts agentsNewOptions, args []string) error {
-	place, files, err := env.process.NewAgent(args[0], opts.graph)
+func runAgentsNew(_ context.Context, con *console.Console, p *app.Process, opts agentsNewOptions, args []string) error {
+	place, files, err := p.NewAgent(args[0], opts.graph)
 	if err != nil {
 		return err
 	}
 	for _, f := range files {
-		env.out.PrintText(f)
+		con.Out.PrintText(f)
 	}
 	name := place.Name
 	if app.IsPath(args[0]) {
 		name = args[0]
 	}
-	env.printNote("next: raddle run %s \"a prompt\"", wording.QuoteWord(name))
+	con.PrintNote("next: raddle run %s \"a prompt\"", wording.QuoteWord(name))
 	return nil
 }
 
 // agentsInstallOptions are the flags of "agents install".
 type agentsInstallOptions struct{ force bool }
 
-func newAgentsInstallCommand(env *environment) *cobra.Command {
+func newAgentsInstallCommand(op *opener) *cobra.Command {
 	var opts agentsInstallOptions
-	cmd := newCommand(env, &opts, runAgentsInstall, &cobra.Command{
+	cmd := newCommand(op, &opts, runAgentsInstall, &cobra.Command{
 		Use:   "install [NAME...]",
 		Short: "Install or update the agents that come with raddle",
 		Long: `Writes the agents that come with raddle, or those that are named, to the agents directory: what is missing, and what an
@@ -149,10 +149,10 @@ The first command that loads or lists agents installs them, too.`,
 	return cmd
 }
 
-func runAgentsInstall(_ context.Context, env *environment, opts agentsInstallOptions, args []string) error {
-	outcomes, err := env.process.Bundled.Reinstall(args, opts.force)
+func runAgentsInstall(_ context.Context, con *console.Console, p *app.Process, opts agentsInstallOptions, args []string) error {
+	outcomes, err := p.Bundled.Reinstall(args, opts.force)
 	for _, o := range outcomes {
-		env.out.PrintText(installedText(o))
+		con.Out.PrintText(installedText(o))
 	}
 	return err
 }
@@ -182,8 +182,8 @@ func installedText(o app.InstallOutcome) string {
 	return strings.Join(lines, "\n")
 }
 
-func newAgentsPublishCommand(env *environment) *cobra.Command {
-	return newOutputCommand(env, "write the result as `FORMAT`: text or json", runAgentsPublish, &cobra.Command{
+func newAgentsPublishCommand(op *opener) *cobra.Command {
+	return newOutputCommand(op, "write the result as `FORMAT`: text or json", runAgentsPublish, &cobra.Command{
 		Use:   "publish AGENT",
 		Short: "Write the files of an agent to the store of runs, for other machines",
 		Long: `Runs that start afterwards can continue with these files wherever the store can be reached, also after the agent has changed. On a
@@ -191,17 +191,17 @@ server, PostgreSQL or Redis, every run does this at its start. The files of the 
 with a dot, knowledge bases, and what .gitignore and .raddleignore list are left out. A file with a secret is an error.`,
 		Example:           "  raddle agents publish helper",
 		Args:              checkArgCount(1, 1, "the agent"),
-		ValidArgsFunction: completeAgents(env),
+		ValidArgsFunction: completeAgents(op),
 	})
 }
 
-func runAgentsPublish(ctx context.Context, env *environment, opts outputOptions, args []string) error {
-	done, err := env.process.PublishAgent(ctx, args[0])
+func runAgentsPublish(ctx context.Context, con *console.Console, p *app.Process, opts outputOptions, args []string) error {
+	done, err := p.PublishAgent(ctx, args[0])
 	if err != nil {
 		return err
 	}
 	if opts.output == formatText {
-		env.printNote("raddle: agent '%s': %s", done.Agent, done.Describe())
+		con.PrintNote("raddle: agent '%s': %s", done.Agent, done.Describe())
 	}
-	return env.printResult(opts.output, done, func() string { return done.Hash })
+	return con.PrintResult(opts.output, done, func() string { return done.Hash })
 }

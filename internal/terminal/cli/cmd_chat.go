@@ -42,36 +42,31 @@ Each message is a run, so nothing is lost: raddle -c continues the last conversa
   raddle -c
   raddle chat coder -s parser --mode edits`,
 		Args:              checkArgCount(0, 1, ""),
-		ValidArgsFunction: completeAgents(env),
+		ValidArgsFunction: completeAgents(&env.opener),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return runChat(cmd.Context(), env, opts, args)
 		},
 	}
-	addChatFlags(env, cmd, &opts)
+	addChatFlags(&env.opener, cmd, &opts)
 	return cmd
 }
 
 // addChatFlags adds the flags of a conversation.
-func addChatFlags(env *environment, cmd *cobra.Command, opts *chatOptions) {
+func addChatFlags(op *opener, cmd *cobra.Command, opts *chatOptions) {
 	flags := cmd.Flags()
 	flags.BoolVarP(&opts.continues, "continue", "c", false, "continue the last conversation of this directory")
 	flags.StringVarP(&opts.session, "session", "s", "", "start or continue the conversation `NAME`")
 	flags.StringVarP(&opts.model, "model", "m", "", "use `CLIENT:MODEL` instead of every model of the agent")
 	flags.StringArrayVar(&opts.variables, "agent-variable", nil, "set a variable of the agent: `NAME VALUE` (repeatable)")
-	addUserFlag(cmd, env)
+	addUserFlag(cmd, op)
 	addNoBoxFlag(cmd, &opts.noBox)
 	addModeFlag(cmd, &opts.mode, "what runs without a question: `MODE` plan, ask, edits or box (default: as configured, or ask)")
 	flags.BoolVar(&opts.raw, "raw", false, "show replies as they are written, without formatting their Markdown")
 	flags.BoolVar(&opts.plain, "screen-reader", false, "write plain lines, one after the other, and never move the cursor")
-	addTraceFlag(cmd, env)
+	addTraceFlag(cmd, op)
 	flags.StringVar(&opts.theme, "theme", "", "use the colours of `THEME`: auto, dark, light or mono")
 	completeWords(cmd, "theme", config.Themes...)
-	_ = cmd.RegisterFlagCompletionFunc("model", completeModels(env))
-}
-
-// canChat reports whether there is a person at a terminal.
-func canChat(env *environment) bool {
-	return term.IsTerminal(env.in) && env.err.IsTerminal() && env.out.IsTerminal()
+	_ = cmd.RegisterFlagCompletionFunc("model", completeModels(op))
 }
 
 func runChat(ctx context.Context, env *environment, opts chatOptions, args []string) error {
@@ -88,29 +83,29 @@ func runChat(ctx context.Context, env *environment, opts chatOptions, args []str
 	if opts.continues && opts.session != "" {
 		return badUsage("leave one of them out", "--continue and --session exclude each other")
 	}
-	if !canChat(env) {
+	if !env.HasPerson() {
 		return badUsage(`without a terminal, use: raddle run AGENT --session NAME "PROMPT"`, "a conversation needs a terminal")
 	}
-	env.plain, env.leave = opts.plain || term.IsDumb(), "stop"
+	env.Plain, env.Leave = opts.plain || term.IsDumb(), "stop"
 	if err := env.openProcess(); err != nil {
 		return err
 	}
 	env.process.Tools.NoBox = opts.noBox
 	if !opts.continues {
 		env.offersLook = len(args) == 0
-		if err := ensureModel(ctx, env, firstOrEmpty(append(args, chat.DefaultAgent)), opts.model); err != nil {
+		if err := ensureModel(ctx, &env.opener, firstOrEmpty(append(args, chat.DefaultAgent)), opts.model); err != nil {
 			return lookInstead(ctx, env, err)
 		}
 	}
-	if opts.theme != "" && !env.setTheme(opts.theme) {
+	if opts.theme != "" && !env.SetTheme(opts.theme) {
 		return badUsage(suggestWord(opts.theme, config.Themes), "--theme %s: it must be one of %s", opts.theme, joinWords(config.Themes))
 	}
 	return runUntilSignal(ctx, func(ctx context.Context) error {
 		s := &chat.Session{
-			Terminal: chat.Terminal{Screen: env.err, Out: env.out, In: env.in, Keyboard: env.keys, Prompter: env.newPrompter(), SetTheme: env.setTheme},
+			Terminal: chat.Terminal{Console: env.Console, Prompter: env.NewPrompter()},
 			Process:  env.process,
 			Backend:  &chatBackend{env: env, ctx: ctx, raw: opts.raw},
-			Options:  chat.Options{Agent: firstOrEmpty(args), Name: opts.session, Continue: opts.continues, Model: opts.model, Variables: variables, Mode: mode, Plain: env.plain},
+			Options:  chat.Options{Agent: firstOrEmpty(args), Name: opts.session, Continue: opts.continues, Model: opts.model, Variables: variables, Mode: mode, Plain: env.Plain},
 		}
 		return s.Run(ctx)
 	})
@@ -152,28 +147,31 @@ type chatBackend struct {
 // Start implements [chat.Backend].
 func (b *chatBackend) Start(ctx context.Context, req app.Request, start func(app.Request) (*app.Run, error)) (*app.Run, error) {
 	mode := req.Mode
-	req.UIHooks = newUIHooks(ctx, b.env)
+	req.UIHooks = newUIHooks(ctx, b.env.Console, b.env.process, &b.env.foreground)
 	req.Mode = mode
-	return startConsenting(ctx, b.env, &req, start)
+	return startConsenting(ctx, b.env.Console, b.env.process, &req, start)
 }
 
 // Resume implements [chat.Backend].
 func (b *chatBackend) Resume(ctx context.Context, run string, mode *permission.ModeSwitch) (*app.Run, error) {
-	o := app.ResumeOptions{AcceptChanges: true, UIHooks: newUIHooks(ctx, b.env)}
+	o := app.ResumeOptions{AcceptChanges: true, UIHooks: newUIHooks(ctx, b.env.Console, b.env.process, &b.env.foreground)}
 	o.Mode = mode
 	return b.env.process.ResumeRun(ctx, run, o)
 }
 
 // Drive implements [chat.Backend].
 func (b *chatBackend) Drive(run *app.Run, c chat.Drive) (graph.Result, error) {
-	d := &drive{env: b.env, run: run, format: formatText, still: b.env.plain, raw: b.raw, turn: &c}
-	d.watch = newRunWatcher(b.env, run, false, !b.env.plain)
+	d := newDrive(b.env.Console, b.env.process, &b.env.foreground, run)
+	d.still = b.env.Plain
+	d.raw = b.raw
+	d.turn = &c
+	d.watch = newRunWatcher(b.env.Console, b.env.process, run, false, !b.env.Plain)
 	d.watch.started = true // which run it is does not matter to the person
 	if run.Agent.Config != nil {
 		d.watch.showReplies(b.raw)
 	}
 	b.env.watching.Store(d.watch)
-	d.stop = newTurnStopper(b.env, c.Interrupt, c.Cancel)
+	d.stop = newTurnStopper(b.env.Console, &b.env.foreground, c.Interrupt, c.Cancel)
 	b.env.stopping.Store(d.stop)
 	res, err := d.driveRun()
 	d.watch.finishWatch()
@@ -186,25 +184,27 @@ func (b *chatBackend) Drive(run *app.Run, c chat.Drive) (graph.Result, error) {
 // Command implements [chat.Backend].
 func (b *chatBackend) Command(ctx context.Context, args []string) error {
 	env := b.env
-	defer func(leave string) { env.leave = leave }(env.leave)
-	env.leave = "" // its questions can be answered later
-	quiet, verbose, color, level, way := env.quiet, env.verbose, env.color, env.logLevel, env.progress
+	defer func(leave string) { env.Leave = leave }(env.Leave)
+	env.Leave = "" // its questions can be answered later
+	kept := *env.Console
+	level := env.logLevel
 	root := newRootCommand(env) // its flags set the defaults
-	env.quiet, env.verbose, env.color, env.logLevel, env.progress = quiet, verbose, color, level, way
+	*env.Console = kept
+	env.logLevel = level
 	root.SetArgs(commandline.RewriteArgs(args))
-	finishCommand(env, root.ExecuteContext(ctx))
+	finishCommand(&env.opener, root.ExecuteContext(ctx))
 	return nil
 }
 
 // ShowReply implements [chat.Backend]. The screen writes the text above the editor.
 func (b *chatBackend) ShowReply(text string) {
-	b.env.err.PassThrough(b.env.out, strings.TrimRight(b.env.renderReply(text, b.raw), "\n")+"\n")
+	b.env.Screen.PassThrough(b.env.Out, strings.TrimRight(b.env.RenderReply(text, b.raw), "\n")+"\n")
 }
 
 // ShowError implements [chat.Backend].
 func (b *chatBackend) ShowError(err error) {
 	var quiet silentExit
 	if !errors.As(err, &quiet) {
-		printError(b.env, err)
+		printError(b.env.Console, b.env.process, err)
 	}
 }

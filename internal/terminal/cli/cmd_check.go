@@ -12,6 +12,7 @@ import (
 	"raddle.dev/internal/base/term"
 	"raddle.dev/internal/base/wording"
 	"raddle.dev/internal/process/app"
+	"raddle.dev/internal/terminal/console"
 )
 
 // checkOptions are the flags of "check".
@@ -20,9 +21,9 @@ type checkOptions struct {
 	output string
 }
 
-func newCheckCommand(env *environment) *cobra.Command {
+func newCheckCommand(op *opener) *cobra.Command {
 	var opts checkOptions
-	cmd := newCommand(env, &opts, runCheck, &cobra.Command{
+	cmd := newCommand(op, &opts, runCheck, &cobra.Command{
 		Use:   "check AGENT...",
 		Short: "Find errors in agents without running them",
 		Long: `Reads and validates agents, and proves that every placeholder has a value on every path to it. Hooks of the
@@ -32,7 +33,7 @@ No model is called, and no key is needed. The exit code is 3 if there are errors
   raddle check --strict agents/*/graph.yaml`,
 		Args: checkArgCount(1, -1, "the agent"),
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			return agentNames(env), cobra.ShellCompDirectiveDefault
+			return agentNames(op), cobra.ShellCompDirectiveDefault
 		},
 	})
 	cmd.Flags().BoolVar(&opts.strict, "strict", false, "treat unknown keys as errors")
@@ -52,22 +53,22 @@ type checkReport struct {
 	err      error
 }
 
-func runCheck(ctx context.Context, env *environment, opts checkOptions, args []string) error {
+func runCheck(ctx context.Context, con *console.Console, p *app.Process, opts checkOptions, args []string) error {
 	var all []checkReport
 	ok := true
 	for _, name := range args {
-		place, err := env.process.FindAgent(name)
+		place, err := p.FindAgent(name)
 		if err != nil {
 			return err
 		}
-		c := checkAgent(ctx, env.process, place, opts.strict)
+		c := checkAgent(ctx, p, place, opts.strict)
 		all, ok = append(all, c), ok && c.OK
 		if opts.output == formatText {
-			printChecked(env, &c)
+			printChecked(con, p, &c)
 		}
 	}
 	if opts.output == formatJSON {
-		err := env.printJSON(struct {
+		err := con.PrintJSON(struct {
 			OK     bool          `json:"ok"`
 			Agents []checkReport `json:"agents"`
 		}{ok, all})
@@ -139,16 +140,16 @@ func findRunFaults(a *flow.Agent) []strictyaml.Finding {
 }
 
 // printChecked writes the findings of an agent, and a summary line.
-func printChecked(env *environment, c *checkReport) {
-	out := env.out
-	look := env.findingLook(out.Colors)
+func printChecked(con *console.Console, p *app.Process, c *checkReport) {
+	out := con.Out
+	look := findingLook(p, out.Colors)
 	for _, f := range c.Findings {
 		out.PrintText(look.FormatFinding(f) + "\n" + look.FormatExcerpt(f))
 	}
 	if c.err != nil && !strictyaml.HasErrors(c.Findings) {
-		out.PrintText(term.OneLine(env.process.Dirs.ShortPath(c.Dir)) + ": " + out.Paint(term.Red, "error:") + " " + c.err.Error())
+		out.PrintText(term.OneLine(p.Dirs.ShortPath(c.Dir)) + ": " + out.Paint(term.Red, "error:") + " " + c.err.Error())
 	}
-	if env.quiet {
+	if con.Quiet {
 		return
 	}
 	verdict := out.Paint(term.Green, "ok")

@@ -7,9 +7,11 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"raddle.dev/internal/terminal/console"
 )
 
-func newCompletionCommand(env *environment) *cobra.Command {
+func newCompletionCommand(con *console.Console) *cobra.Command {
 	shells := []string{"bash", "zsh", "fish", "powershell"}
 	return &cobra.Command{
 		Use:   "completion SHELL",
@@ -24,13 +26,13 @@ func newCompletionCommand(env *environment) *cobra.Command {
 			root := cmd.Root()
 			switch args[0] {
 			case "bash":
-				return WriteBashCompletion(root, env.out)
+				return WriteBashCompletion(root, con.Out)
 			case "zsh":
-				return root.GenZshCompletion(env.out)
+				return root.GenZshCompletion(con.Out)
 			case "fish":
-				return root.GenFishCompletion(env.out, true)
+				return root.GenFishCompletion(con.Out, true)
 			case "powershell":
-				return root.GenPowerShellCompletionWithDesc(env.out)
+				return root.GenPowerShellCompletionWithDesc(con.Out)
 			}
 			return badUsage(suggestWord(args[0], shells), "there is no completion for %q", args[0])
 		},

@@ -15,21 +15,23 @@ import (
 
 	"raddle.dev/internal/base/term"
 	"raddle.dev/internal/base/wording"
+	"raddle.dev/internal/process/app"
 	"raddle.dev/internal/storage/config"
+	"raddle.dev/internal/terminal/console"
 )
 
-func newConfigCommand(env *environment) *cobra.Command {
-	return newGroup(env, &cobra.Command{
+func newConfigCommand(op *opener) *cobra.Command {
+	return newGroup(op, &cobra.Command{
 		Use:   "config COMMAND",
 		Short: "Show and change raddle's settings",
 		Long:  "The settings are in config.yaml; raddle help command-line lists its keys. Variables RADDLE_KEY override the file, and flags override both.",
 		Example: `  raddle config set model openai:gpt-5-mini
   raddle config explain`,
-	}, newConfigGetCommand(env), newConfigSetCommand(env), newConfigExplainCommand(env), newConfigPathCommand(env), newConfigEditCommand(env))
+	}, newConfigGetCommand(op), newConfigSetCommand(op), newConfigExplainCommand(op), newConfigPathCommand(op), newConfigEditCommand(op))
 }
 
-func newConfigGetCommand(env *environment) *cobra.Command {
-	return newCommand(env, &noOptions{}, runConfigGet, &cobra.Command{
+func newConfigGetCommand(op *opener) *cobra.Command {
+	return newCommand(op, &noOptions{}, runConfigGet, &cobra.Command{
 		Use:               "get KEY",
 		Short:             "Print the value of a setting",
 		Long:              "Without a value the exit code is 1. Keys of providers are hidden.",
@@ -39,32 +41,32 @@ func newConfigGetCommand(env *environment) *cobra.Command {
 	})
 }
 
-func newConfigSetCommand(env *environment) *cobra.Command {
-	return newCommand(env, &noOptions{}, runConfigSet, &cobra.Command{
+func newConfigSetCommand(op *opener) *cobra.Command {
+	return newCommand(op, &noOptions{}, runConfigSet, &cobra.Command{
 		Use:   "set KEY VALUE",
 		Short: "Change a setting in config.yaml",
 		Long:  "The value is checked first, and comments and the order of the file stay. Lists such as clients are changed with raddle config edit.",
 		Example: `  raddle config set model anthropic:claude-sonnet-4-5
   raddle config set read_timeout 2m`,
 		Args:              checkArgCount(2, 2, "the key or the value"),
-		ValidArgsFunction: completeSettingValue(env),
+		ValidArgsFunction: completeSettingValue(op),
 	})
 }
 
-func newConfigPathCommand(env *environment) *cobra.Command {
+func newConfigPathCommand(op *opener) *cobra.Command {
 	return &cobra.Command{
 		Use:     "path",
 		Short:   "Print the path of config.yaml",
 		Example: "  raddle config path",
 		Args:    checkArgCount(0, 0, ""),
 		RunE: func(*cobra.Command, []string) error { // also with an invalid configuration
-			env.out.PrintText(filepath.Join(env.openWithFaults().Dirs.Config, config.FileName))
+			op.Out.PrintText(filepath.Join(op.openWithFaults().Dirs.Config, config.FileName))
 			return nil
 		},
 	}
 }
 
-func newConfigEditCommand(env *environment) *cobra.Command {
+func newConfigEditCommand(op *opener) *cobra.Command {
 	return &cobra.Command{
 		Use:     "edit",
 		Short:   "Open config.yaml in your editor, and check it afterwards",
@@ -72,14 +74,14 @@ func newConfigEditCommand(env *environment) *cobra.Command {
 		Example: "  EDITOR=nano raddle config edit",
 		Args:    checkArgCount(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error { // also with an invalid configuration
-			env.openWithFaults()
-			return runConfigEdit(cmd.Context(), env)
+			op.openWithFaults()
+			return runConfigEdit(cmd.Context(), op.Console, op.process)
 		},
 	}
 }
 
-func newConfigExplainCommand(env *environment) *cobra.Command {
-	cmd := newOutputCommand(env, "write it as `FORMAT`: text or json", runConfigExplain, &cobra.Command{
+func newConfigExplainCommand(op *opener) *cobra.Command {
+	cmd := newOutputCommand(op, "write it as `FORMAT`: text or json", runConfigExplain, &cobra.Command{
 		Use:   "explain [KEY]",
 		Short: "List settings with their values, and where each comes from",
 		Example: `  raddle config explain
@@ -101,11 +103,11 @@ func completeSettings(scalar bool) cobra.CompletionFunc {
 }
 
 // completeSettingValue completes a key, and the id of a model as its value.
-func completeSettingValue(env *environment) cobra.CompletionFunc {
+func completeSettingValue(op *opener) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 		if len(args) == 1 && args[0] == "model" {
 			var ids []string
-			for _, m := range env.openWithFaults().Models.ListChoices("") {
+			for _, m := range op.openWithFaults().Models.ListChoices("") {
 				ids = append(ids, term.CleanLine(m.ID))
 			}
 			return ids, cobra.ShellCompDirectiveNoFileComp
@@ -115,12 +117,12 @@ func completeSettingValue(env *environment) cobra.CompletionFunc {
 }
 
 // listSettings returns the settings of a key, or all of them. The keys of providers from other sources than the file are among them.
-func listSettings(env *environment, key string) ([]config.Setting, error) {
-	list, err := config.ListSettings(env.process.Dirs, env.process.ConfigEnviron)
+func listSettings(p *app.Process, key string) ([]config.Setting, error) {
+	list, err := config.ListSettings(p.Dirs, p.ConfigEnviron)
 	if err != nil {
 		return nil, err
 	}
-	for _, c := range env.process.Models.ListClients() {
+	for _, c := range p.Models.ListClients() {
 		path := "clients." + c.Client + ".api_key"
 		if c.Key != "" && len(config.FindSettings(list, path)) == 0 {
 			list = append(list, config.Setting{Key: path, Value: config.HiddenValue, Source: c.Key})
@@ -137,8 +139,8 @@ func listSettings(env *environment, key string) ([]config.Setting, error) {
 	return found, nil
 }
 
-func runConfigGet(_ context.Context, env *environment, _ noOptions, args []string) error {
-	list, err := listSettings(env, args[0])
+func runConfigGet(_ context.Context, con *console.Console, p *app.Process, _ noOptions, args []string) error {
+	list, err := listSettings(p, args[0])
 	if err != nil {
 		return err
 	}
@@ -146,18 +148,17 @@ func runConfigGet(_ context.Context, env *environment, _ noOptions, args []strin
 		if list[0].Value == "" {
 			return silentExit{exitFailed}
 		}
-		env.out.PrintText(list[0].Value)
+		con.Out.PrintText(list[0].Value)
 		return nil
 	}
 	for _, s := range list {
-		env.out.PrintText(s.Key + ": " + s.Value)
+		con.Out.PrintText(s.Key + ": " + s.Value)
 	}
 	return nil
 }
 
-func runConfigSet(_ context.Context, env *environment, _ noOptions, args []string) error {
+func runConfigSet(_ context.Context, con *console.Console, p *app.Process, _ noOptions, args []string) error {
 	key, value := args[0], args[1]
-	p := env.process
 	if key == "model" && value != "" {
 		if err := p.Models.CheckNames(p.Dirs.Work, value, ""); err != nil {
 			return err
@@ -167,19 +168,19 @@ func runConfigSet(_ context.Context, env *environment, _ noOptions, args []strin
 	if err != nil {
 		return err
 	}
-	env.printNote("%s %s is %s in %s.", env.err.Paint(term.Green, "✓"), key, plainText(value), p.Dirs.ShortPath(path))
+	con.PrintNote("%s %s is %s in %s.", con.Screen.Paint(term.Green, "✓"), key, plainText(value), p.Dirs.ShortPath(path))
 	if variable := "RADDLE_" + strings.ToUpper(key); p.ConfigEnviron.Get(variable) != "" {
-		env.printWarning(variable + " is set and is used instead")
+		con.PrintWarning(variable + " is set and is used instead")
 	}
 	return nil
 }
 
-func runConfigExplain(_ context.Context, env *environment, opts outputOptions, args []string) error {
-	list, err := listSettings(env, strings.Join(args, ""))
+func runConfigExplain(_ context.Context, con *console.Console, p *app.Process, opts outputOptions, args []string) error {
+	list, err := listSettings(p, strings.Join(args, ""))
 	if err != nil {
 		return err
 	}
-	return env.printResult(opts.output, list, func() string { return settingsText(list, len(args) > 0) })
+	return con.PrintResult(opts.output, list, func() string { return settingsText(list, len(args) > 0) })
 }
 
 // settingsText returns settings as a table. Those without a value are one line below it, unless the user asked for them.
@@ -205,8 +206,8 @@ func settingsText(list []config.Setting, asked bool) string {
 }
 
 // runConfigEdit opens config.yaml in the user's editor. If the file has errors afterwards, they are reported and the file stays as it is.
-func runConfigEdit(ctx context.Context, env *environment) error {
-	dirs := env.process.Dirs
+func runConfigEdit(ctx context.Context, con *console.Console, p *app.Process) error {
+	dirs := p.Dirs
 	path := filepath.Join(dirs.Config, config.FileName)
 	editor := strings.Fields(cmp.Or(os.Getenv("VISUAL"), os.Getenv("EDITOR"), "vi"))
 	if len(editor) == 0 {
@@ -218,14 +219,14 @@ func runConfigEdit(ctx context.Context, env *environment) error {
 		}
 	}
 	cmd := exec.CommandContext(ctx, editor[0], append(editor[1:], path)...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = env.in, env.out.File(), env.err.File()
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = con.In, con.Out.File(), con.Screen.File()
 	if err := cmd.Run(); err != nil {
 		return &exitError{code: exitFailed, next: "set VISUAL or EDITOR to your editor, or edit " + wording.QuoteWord(dirs.ShortPath(path)), err: fmt.Errorf("%s: %w", editor[0], err)}
 	}
-	if err := config.CheckFile(dirs.Config, env.process.ConfigEnviron); err != nil {
+	if err := config.CheckFile(dirs.Config, p.ConfigEnviron); err != nil {
 		return &exitError{code: exitInvalid, next: "correct it: raddle config edit", err: err}
 	}
-	env.printNote("%s %s has no errors.", env.err.Paint(term.Green, "✓"), dirs.ShortPath(path))
+	con.PrintNote("%s %s has no errors.", con.Screen.Paint(term.Green, "✓"), dirs.ShortPath(path))
 	return nil
 }
 

@@ -9,7 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"raddle.dev/internal/process/app"
 	"raddle.dev/internal/process/sandbox"
+	"raddle.dev/internal/terminal/console"
 	"raddle.dev/internal/terminal/doctor"
 )
 
@@ -19,7 +21,7 @@ type doctorOptions struct {
 	output string
 }
 
-func newDoctorCommand(env *environment) *cobra.Command {
+func newDoctorCommand(op *opener) *cobra.Command {
 	var opts doctorOptions
 	cmd := &cobra.Command{
 		Use:   "doctor [AGENT]",
@@ -30,8 +32,8 @@ nothing is marked ✗.`,
 		Example: `  raddle doctor
   raddle doctor explore --online`,
 		Args:              checkArgCount(0, 1, ""),
-		ValidArgsFunction: completeAgents(env),
-		RunE:              func(cmd *cobra.Command, args []string) error { return runDoctor(cmd.Context(), env, opts, args) },
+		ValidArgsFunction: completeAgents(op),
+		RunE:              func(cmd *cobra.Command, args []string) error { return runDoctor(cmd.Context(), op, opts, args) },
 	}
 	addOutputFlag(cmd, &opts.output, "write it as `FORMAT`: text or json")
 	cmd.Flags().BoolVar(&opts.online, "online", false, "send one short request to the model, without asking first")
@@ -39,14 +41,14 @@ nothing is marked ✗.`,
 }
 
 // runDoctor also works with an invalid configuration. The exit code is that of the first error.
-func runDoctor(ctx context.Context, env *environment, opts doctorOptions, args []string) error {
-	d := &doctor.Doctor{Process: env.openWithFaults()}
+func runDoctor(ctx context.Context, op *opener, opts doctorOptions, args []string) error {
+	d := &doctor.Doctor{Process: op.openWithFaults()}
 	d.CheckVersion()
-	d.CheckConfig(env.problem)
+	d.CheckConfig(op.problem)
 	if len(args) == 0 {
-		env.checkReply(ctx, d, d.CheckModels([]string{env.process.Config.Model}), opts)
+		checkReply(ctx, op.Console, op.process, d, d.CheckModels([]string{op.process.Config.Model}), opts)
 	} else if a := d.CheckAgent(args[0]); a != nil {
-		env.checkReply(ctx, d, d.CheckModels(a.Models()), opts)
+		checkReply(ctx, op.Console, op.process, d, d.CheckModels(a.Models()), opts)
 		d.CheckTools(ctx, a)
 		d.CheckKnowledge(ctx, args[0])
 	}
@@ -54,30 +56,30 @@ func runDoctor(ctx context.Context, env *environment, opts doctorOptions, args [
 	d.CheckPrograms()
 	d.CheckBox(ctx)
 	if opts.output == formatText {
-		d.CheckTerminal(env.err, showsLinks(os.Getenv))
+		d.CheckTerminal(op.Screen, console.ShowsLinks(os.Getenv))
 	}
 	var failed error
 	for i := range d.Results {
 		if r := &d.Results[i]; r.Err != nil {
-			r.Next = cmp.Or(r.Next, nextStep(env, r.Err))
+			r.Next = cmp.Or(r.Next, nextStep(op.process, r.Err))
 			if failed == nil {
 				failed = silentExit{exitCode(r.Err)}
 			}
 		}
 	}
-	if err := env.printResult(opts.output, d.Results, func() string { return doctor.FormatResults(env.out.Colors, d.Results) }); err != nil {
+	if err := op.PrintResult(opts.output, d.Results, func() string { return doctor.FormatResults(op.Out.Colors, d.Results) }); err != nil {
 		return err
 	}
 	return failed
 }
 
 // checkReply sends a request to a model, unless it is "", if the user wants that.
-func (env *environment) checkReply(ctx context.Context, d *doctor.Doctor, id string, opts doctorOptions) {
+func checkReply(ctx context.Context, con *console.Console, p *app.Process, d *doctor.Doctor, id string, opts doctorOptions) {
 	if id == "" {
 		return
 	}
 	if !opts.online {
-		g := env.newGuide()
+		g := newGuide(con, p)
 		if opts.output != formatText || g.Prompter == nil {
 			return
 		}
@@ -90,17 +92,17 @@ func (env *environment) checkReply(ctx context.Context, d *doctor.Doctor, id str
 	d.CheckReply(ctx, id)
 }
 
-func newSandboxCommand(env *environment) *cobra.Command {
-	run := func(ctx context.Context, env *environment, _ struct{}, args []string) error {
+func newSandboxCommand(op *opener) *cobra.Command {
+	run := func(ctx context.Context, con *console.Console, p *app.Process, _ noOptions, args []string) error {
 		ctx, cancel := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 		defer cancel()
-		code, err := sandbox.RunCommand(ctx, env.process.Tools, env.process.Dirs.Work, args, env.out, env.err)
+		code, err := sandbox.RunCommand(ctx, p.Tools, p.Dirs.Work, args, con.Out, con.Screen)
 		if err == nil && code != 0 {
 			err = silentExit{code}
 		}
 		return err
 	}
-	cmd := newCommand(env, &struct{}{}, run, &cobra.Command{
+	cmd := newCommand(op, &noOptions{}, run, &cobra.Command{
 		Use:   "sandbox -- COMMAND...",
 		Short: "Run a command as an agent's commands run: in a box",
 		Long: `The command reads everything but secrets, writes the current directory, a directory of temporary files and caches that are thrown away,
@@ -109,14 +111,14 @@ hooks of git, are held back. The exit code is that of the command.`,
 		Example: "  raddle sandbox -- go test ./...\n  raddle sandbox -- bash -c 'echo x > /etc/motd'\n  raddle sandbox explain",
 		Args:    cobra.MinimumNArgs(1),
 	})
-	explain := func(_ context.Context, env *environment, _ struct{}, _ []string) error {
-		text, err := sandbox.ExplainBox(env.process.Tools, env.process.Dirs.Work)
+	explain := func(_ context.Context, con *console.Console, p *app.Process, _ noOptions, _ []string) error {
+		text, err := sandbox.ExplainBox(p.Tools, p.Dirs.Work)
 		if err == nil {
-			env.out.PrintText(text)
+			con.Out.PrintText(text)
 		}
 		return err
 	}
-	cmd.AddCommand(newCommand(env, &struct{}{}, explain, &cobra.Command{
+	cmd.AddCommand(newCommand(op, &noOptions{}, explain, &cobra.Command{
 		Use:     "explain",
 		Short:   "Say what the box allows here",
 		Example: "  raddle sandbox explain",

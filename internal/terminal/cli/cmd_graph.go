@@ -22,6 +22,7 @@ import (
 	"raddle.dev/internal/report/overview"
 	"raddle.dev/internal/report/story"
 	"raddle.dev/internal/storage/runs"
+	"raddle.dev/internal/terminal/console"
 )
 
 // graphOptions are the flags of "graph".
@@ -30,9 +31,9 @@ type graphOptions struct {
 	right               bool
 }
 
-func newGraphCommand(env *environment) *cobra.Command {
+func newGraphCommand(op *opener) *cobra.Command {
 	var opts graphOptions
-	cmd := newCommand(env, &opts, runGraph, &cobra.Command{
+	cmd := newCommand(op, &opts, runGraph, &cobra.Command{
 		Use:   "graph AGENT|RUN",
 		Short: "Draw an agent's graph, or what a run did in it",
 		Long: `Without --format, the name of the file decides the format; otherwise a terminal gets a drawing, and anything else
@@ -44,7 +45,7 @@ With a run, the picture shows which nodes ran, how often and how long, what fail
   raddle graph examples/triage -o triage.svg
   raddle graph examples/triage --format dot | dot -Tpdf > triage.pdf`,
 		Args:              checkArgCount(1, 1, "the agent"),
-		ValidArgsFunction: completeDrawn(env),
+		ValidArgsFunction: completeDrawn(op),
 	})
 	cmd.Flags().StringVar(&opts.format, "format", "", "draw as `FORMAT`: "+joinWords(draw.Formats()))
 	cmd.Flags().StringVarP(&opts.file, "output", "o", "", "write to `FILE`; - is standard output")
@@ -56,8 +57,8 @@ With a run, the picture shows which nodes ran, how often and how long, what fail
 }
 
 // completeDrawn completes an agent or a run.
-func completeDrawn(env *environment) cobra.CompletionFunc {
-	agents, list := completeAgents(env), completeRuns(env, 1, nil)
+func completeDrawn(op *opener) cobra.CompletionFunc {
+	agents, list := completeAgents(op), completeRuns(op, 1, nil)
 	return func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 		names, directive := agents(cmd, args, word)
 		if runs, _ := list(cmd, args, word); len(args) == 0 {
@@ -79,10 +80,10 @@ func formatOf(file string) string {
 	return "mermaid"
 }
 
-func runGraph(ctx context.Context, env *environment, opts graphOptions, args []string) error {
+func runGraph(ctx context.Context, con *console.Console, p *app.Process, opts graphOptions, args []string) error {
 	toOutput := opts.file == "" || opts.file == "-"
 	format := cmp.Or(opts.format, formatOf(opts.file))
-	if opts.format == "" && opts.file == "" && env.out.IsTerminal() {
+	if opts.format == "" && opts.file == "" && con.Out.IsTerminal() {
 		format = "text"
 	}
 	if err := checkFormat(format, draw.Formats()...); err != nil {
@@ -96,12 +97,12 @@ func runGraph(ctx context.Context, env *environment, opts graphOptions, args []s
 		o.Direction = draw.Right
 	}
 	if format == "text" {
-		env.addTextOptions(&o, toOutput)
+		addTextOptions(con, &o, toOutput)
 	}
-	if format == "png" && toOutput && env.out.IsTerminal() {
+	if format == "png" && toOutput && con.Out.IsTerminal() {
 		return badUsage("write it to a file: -o graph.png", "a terminal cannot show a PNG picture")
 	}
-	s, err := pictureOf(ctx, env, args[0], format, &o)
+	s, err := pictureOf(ctx, con, p, args[0], format, &o)
 	if err != nil {
 		return err
 	}
@@ -112,20 +113,20 @@ func runGraph(ctx context.Context, env *environment, opts graphOptions, args []s
 	if !toOutput {
 		return writeFile(opts.file, b.Bytes())
 	}
-	_, _ = env.out.Write(b.Bytes())
+	_, _ = con.Out.Write(b.Bytes())
 	return nil
 }
 
 // pictureOf returns the structure of an agent or of a run, and sets the options that depend on it. JSON has the structure of an agent as it runs.
-func pictureOf(ctx context.Context, env *environment, name, format string, o *draw.Options) (graph.Structure, error) {
-	v, err := drawnRun(ctx, env, name)
+func pictureOf(ctx context.Context, con *console.Console, p *app.Process, name, format string, o *draw.Options) (graph.Structure, error) {
+	v, err := drawnRun(ctx, p, name)
 	if err != nil {
 		return graph.Structure{}, err
 	}
 	if v != nil {
-		return pictureOfRun(ctx, env, v, o), nil
+		return pictureOfRun(ctx, con, p, v, o), nil
 	}
-	a, err := env.process.Load(app.LoadRequest{Agent: name})
+	a, err := p.Load(app.LoadRequest{Agent: name})
 	switch {
 	case err != nil:
 		return graph.Structure{}, err
@@ -136,14 +137,14 @@ func pictureOf(ctx context.Context, env *environment, name, format string, o *dr
 }
 
 // drawnRun returns the run that an argument of "graph" names: nil if it names an agent, or nothing.
-func drawnRun(ctx context.Context, env *environment, name string) (*runs.View, error) {
+func drawnRun(ctx context.Context, p *app.Process, name string) (*runs.View, error) {
 	isLast := name == "last" || strings.HasPrefix(name, "last~")
 	if !isLast {
-		if app.IsPath(name) || slices.ContainsFunc(env.process.ListAgents(), func(a app.Place) bool { return a.Name == name }) {
+		if app.IsPath(name) || slices.ContainsFunc(p.ListAgents(), func(a app.Place) bool { return a.Name == name }) {
 			return nil, nil
 		}
 	}
-	v, err := env.process.Runs.ReadView(ctx, name)
+	v, err := p.Runs.ReadView(ctx, name)
 	if failed := (*failure.Error)(nil); !isLast && errors.As(err, &failed) {
 		return nil, nil // it is said that there is no such agent
 	}
@@ -151,24 +152,24 @@ func drawnRun(ctx context.Context, env *environment, name string) (*runs.View, e
 }
 
 // pictureOfRun returns the structure of the agent of a run, and sets what the run did in it.
-func pictureOfRun(ctx context.Context, env *environment, v *runs.View, o *draw.Options) graph.Structure {
+func pictureOfRun(ctx context.Context, con *console.Console, p *app.Process, v *runs.View, o *draw.Options) graph.Structure {
 	moments := v.Moments()
-	picture := overview.PictureOf(ctx, env.process, v.Detail, moments)
+	picture := overview.PictureOf(ctx, p, v.Detail, moments)
 	if picture.Note != "" {
-		env.printNote("raddle: %s", picture.Note)
+		con.PrintNote("raddle: %s", picture.Note)
 	}
 	story.AddRun(o, &picture.Structure, v.Detail, moments)
 	return picture.Structure
 }
 
 // addTextOptions sets the options of a drawing with characters: its width, its colours, and whether it has only ASCII characters.
-func (env *environment) addTextOptions(o *draw.Options, toOutput bool) {
+func addTextOptions(con *console.Console, o *draw.Options, toOutput bool) {
 	o.ASCII = !hasUTF8()
 	if !toOutput {
 		return
 	}
-	if env.out.IsTerminal() {
-		o.Columns, _ = env.out.Size()
+	if con.Out.IsTerminal() {
+		o.Columns, _ = con.Out.Size()
 		o.ASCII = o.ASCII || term.IsDumb()
 	}
 	styles := map[draw.Ink]term.Style{draw.InkName: term.Bold, draw.InkDim: term.Dim, draw.InkDone: term.Green, draw.InkWait: term.Yellow, draw.InkFail: term.Red, draw.InkChoice: term.Cyan}
@@ -176,7 +177,7 @@ func (env *environment) addTextOptions(o *draw.Options, toOutput bool) {
 		if strings.TrimSpace(text) == "" {
 			return text
 		}
-		return env.out.Paint(styles[ink], text)
+		return con.Out.Paint(styles[ink], text)
 	}
 }
 

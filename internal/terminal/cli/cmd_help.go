@@ -11,30 +11,31 @@ import (
 	"raddle.dev/internal/base/pattern"
 	"raddle.dev/internal/base/wording"
 	"raddle.dev/internal/process/app"
+	"raddle.dev/internal/terminal/console"
 )
 
-func newHelpCommand(env *environment) *cobra.Command {
+func newHelpCommand(op *opener) *cobra.Command {
 	return &cobra.Command{
 		Use:               "help [TOPIC]",
 		Short:             "Show a guide, or the help of a command",
 		Hidden:            true,
 		ValidArgsFunction: completeHelp,
-		RunE:              func(cmd *cobra.Command, args []string) error { return runHelp(env, cmd.Root(), args) },
+		RunE:              func(cmd *cobra.Command, args []string) error { return runHelp(op, cmd.Root(), args) },
 	}
 }
 
 // runHelp prints a guide, which a terminal shows formatted, or the help of a command. The name of both means the guide.
-func runHelp(env *environment, root *cobra.Command, args []string) error {
+func runHelp(op *opener, root *cobra.Command, args []string) error {
 	if len(args) == 1 {
 		if topic := guide.FindTopic(args[0]); topic != nil {
-			env.printGuide(topic.Text)
+			printGuide(op.Console, topic.Text)
 			if isCommand(root, topic.Name) {
-				env.printNote("the command has help of its own: raddle %s --help", topic.Name)
+				op.PrintNote("the command has help of its own: raddle %s --help", topic.Name)
 			}
 			return nil
 		}
 		if text := guide.FindSection(args[0]); text != "" {
-			env.printGuide(text)
+			printGuide(op.Console, text)
 			return nil
 		}
 	}
@@ -43,7 +44,7 @@ func runHelp(env *environment, root *cobra.Command, args []string) error {
 	case err == nil && len(rest) == 0:
 		return found.Help()
 	case err == nil && found != root:
-		return refuseWords(env)(found, rest)
+		return refuseWords(op)(found, rest)
 	}
 	next := "the guides are " + joinWords(topicNames())
 	if near := wording.FindNearest(args[0], slices.Concat(commandNamesOf(root), topicNames(), guide.SectionNames())); near != "" {
@@ -56,12 +57,12 @@ func runHelp(env *environment, root *cobra.Command, args []string) error {
 var relativeLink = pattern.CompileLater(`\[([^\]\n]+)\]\((?:#|\.\./|[a-z-]+\.md)[^)\s]*\)`)
 
 // printGuide prints Markdown as it is, or formatted on a terminal, where links to other files are only their texts.
-func (env *environment) printGuide(text string) {
-	if r := env.markdownRenderer(false); r != nil {
+func printGuide(con *console.Console, text string) {
+	if r := con.MarkdownRenderer(false); r != nil {
 		r.Fill = true
 		text = r.RenderText(relativeLink().ReplaceAllString(text, "$1"))
 	}
-	env.out.PrintText(text)
+	con.Out.PrintText(text)
 }
 
 // completeHelp completes the first word with guides and commands, and further ones with the commands of a command.
@@ -122,20 +123,20 @@ func helpGuides(b *strings.Builder) {
 // versionOptions are the flags of "version".
 type versionOptions struct{ output string }
 
-func newVersionCommand(env *environment) *cobra.Command {
+func newVersionCommand(con *console.Console) *cobra.Command {
 	var opts versionOptions
 	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Print the version, and what it was built from",
 		Args:  checkArgCount(0, 0, ""),
-		RunE:  func(*cobra.Command, []string) error { return printBuild(env, opts.output) },
+		RunE:  func(*cobra.Command, []string) error { return printBuild(con, opts.output) },
 	}
 	addOutputFlag(cmd, &opts.output, "write it as `FORMAT`: text or json")
 	return cmd
 }
 
 // printBuild prints the version, the commit and how the program was built.
-func printBuild(env *environment, output string) error {
+func printBuild(con *console.Console, output string) error {
 	b := app.ReadBuild()
 	text := "raddle " + b.Version + "\n"
 	switch {
@@ -146,5 +147,5 @@ func printBuild(env *environment, output string) error {
 	default:
 		text += fmt.Sprintf("commit %s of %s\n", b.Commit, b.Time)
 	}
-	return env.printResult(output, b, func() string { return text + fmt.Sprintf("built with %s for %s", b.Go, b.Platform) })
+	return con.PrintResult(output, b, func() string { return text + fmt.Sprintf("built with %s for %s", b.Go, b.Platform) })
 }

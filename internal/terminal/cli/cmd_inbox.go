@@ -17,6 +17,7 @@ import (
 	"raddle.dev/internal/report/overview"
 	"raddle.dev/internal/report/question"
 	"raddle.dev/internal/storage/runs"
+	"raddle.dev/internal/terminal/console"
 	"raddle.dev/internal/terminal/runview"
 )
 
@@ -28,7 +29,9 @@ type inboxOptions struct {
 
 func newInboxCommand(env *environment) *cobra.Command {
 	var opts inboxOptions
-	cmd := newCommand(env, &opts, runInbox, &cobra.Command{
+	cmd := newCommand(&env.opener, &opts, func(ctx context.Context, _ *console.Console, _ *app.Process, opts inboxOptions, args []string) error {
+		return runInbox(ctx, env.Console, env.process, &env.foreground, opts, args)
+	}, &cobra.Command{
 		Use:     "inbox",
 		Aliases: []string{"answer"},
 		Short:   "Answer the open questions of all runs",
@@ -43,38 +46,38 @@ If standard output is not a terminal, or with --output json, raddle lists the qu
 		Args: checkArgCount(0, 0, ""),
 	})
 	cmd.Flags().BoolVar(&opts.noResume, "no-resume", false, "only record the answers; raddle resume continues the runs later")
-	addTraceFlag(cmd, env)
+	addTraceFlag(cmd, &env.opener)
 	addOutputFlag(cmd, &opts.output, "write the questions as `FORMAT`: text or json")
 	return cmd
 }
 
-func runInbox(ctx context.Context, env *environment, opts inboxOptions, _ []string) error {
-	list, damaged, err := env.process.Runs.ListOpenRuns(ctx)
+func runInbox(ctx context.Context, con *console.Console, p *app.Process, fg *foreground, opts inboxOptions, _ []string) error {
+	list, damaged, err := p.Runs.ListOpenRuns(ctx)
 	if err != nil {
 		return err
 	}
-	warnDamaged(env, damaged)
+	warnDamaged(con, damaged)
 	if opts.output == formatJSON {
-		return env.printJSON(inboxLines(list))
+		return con.PrintJSON(inboxLines(list))
 	}
 	if len(list) == 0 {
-		env.printNote("no open questions")
+		con.PrintNote("no open questions")
 		return nil
 	}
-	if env.newPrompter() == nil || !env.out.IsTerminal() {
-		printInbox(env, list)
+	if con.NewPrompter() == nil || !con.Out.IsTerminal() {
+		printInbox(con, list)
 		return nil
 	}
-	return answerInbox(ctx, env, list, opts.noResume)
+	return answerInbox(ctx, con, p, fg, list, opts.noResume)
 }
 
 // warnDamaged says which runs cannot be read. They may have questions.
-func warnDamaged(env *environment, damaged []runs.Info) {
+func warnDamaged(con *console.Console, damaged []runs.Info) {
 	for _, r := range damaged {
-		env.printNote("warning: run %s is damaged, and its questions cannot be read: %s", r.Run, r.Reason)
+		con.PrintNote("warning: run %s is damaged, and its questions cannot be read: %s", r.Run, r.Reason)
 	}
 	if len(damaged) > 0 {
-		env.printNote("next: raddle store check")
+		con.PrintNote("next: raddle store check")
 	}
 }
 
@@ -110,7 +113,7 @@ func answerWord(open []graph.Question, q graph.Question) string {
 }
 
 // printInbox writes the open questions as a table.
-func printInbox(env *environment, list []runs.OpenRun) {
+func printInbox(con *console.Console, list []runs.OpenRun) {
 	table := term.NewTable(
 		term.NewColumn("RUN", func(o openQuestion) string { return o.run.Run }),
 		term.NewColumn("AGENT", func(o openQuestion) string { return runview.NameAgent(&o.run.Info) }),
@@ -122,8 +125,8 @@ func printInbox(env *environment, list []runs.OpenRun) {
 			table.AddRow(openQuestion{&list[i], q})
 		}
 	}
-	env.printTable(table)
-	env.printNote("next: raddle inbox on a terminal, or raddle resume RUN --answer TEXT")
+	con.PrintTable(table)
+	con.PrintNote("next: raddle inbox on a terminal, or raddle resume RUN --answer TEXT")
 }
 
 // An openQuestion is a row of the inbox.
@@ -147,18 +150,20 @@ func (o openQuestion) describe() string {
 
 // An inbox asks the open questions of runs, one run after the other.
 type inbox struct {
-	env      *environment
-	noResume bool
-	ended    bool  // the person has left the inbox
-	failed   error // of the first run that did not continue as it should
+	console    *console.Console
+	process    *app.Process
+	foreground *foreground
+	noResume   bool
+	ended      bool  // the person has left the inbox
+	failed     error // of the first run that did not continue as it should
 }
 
 // answerInbox asks the questions of runs. The error has the exit code of the first run that failed.
-func answerInbox(ctx context.Context, env *environment, list []runs.OpenRun, noResume bool) error {
-	b := &inbox{env: env, noResume: noResume}
+func answerInbox(ctx context.Context, con *console.Console, p *app.Process, fg *foreground, list []runs.OpenRun, noResume bool) error {
+	b := &inbox{console: con, process: p, foreground: fg, noResume: noResume}
 	for i := range list {
 		r := &list[i]
-		env.err.PrintLine(env.err.Paint(term.Cyan, fmt.Sprintf("(%d/%d) run %s, agent %s, %s", i+1, len(list), r.Run, plainText(r.Agent), runview.FormatAge(time.Since(r.Updated)))))
+		con.Screen.PrintLine(con.Screen.Paint(term.Cyan, fmt.Sprintf("(%d/%d) run %s, agent %s, %s", i+1, len(list), r.Run, plainText(r.Agent), runview.FormatAge(time.Since(r.Updated)))))
 		if r.Status == runs.Running {
 			b.showDriven(r)
 			continue
@@ -179,9 +184,9 @@ func answerInbox(ctx context.Context, env *environment, list []runs.OpenRun, noR
 // showDriven shows the questions of a run that another process drives.
 func (b *inbox) showDriven(r *runs.OpenRun) {
 	for _, q := range r.Open {
-		b.env.err.PrintLine("  " + question.FormatName(q) + ": " + strings.ReplaceAll(question.FormatPrompt(q, b.env.err.Colors), "\n", "\n    "))
+		b.console.Screen.PrintLine("  " + question.FormatName(q) + ": " + strings.ReplaceAll(question.FormatPrompt(q, b.console.Screen.Colors), "\n", "\n    "))
 	}
-	b.env.err.PrintLine("raddle: another process drives this run: answer there " + runview.DescribeWait(r.Info))
+	b.console.Screen.PrintLine("raddle: another process drives this run: answer there " + runview.DescribeWait(r.Info))
 }
 
 // noteFailure prints an error of a run, and keeps its exit code. A run that waits has not failed.
@@ -191,7 +196,7 @@ func (b *inbox) noteFailure(err error) {
 		return
 	}
 	if !errors.As(err, &silentExit{}) {
-		printError(b.env, err)
+		printError(b.console, b.process, err)
 	}
 	if b.failed == nil {
 		b.failed = silentExit{code}
@@ -200,16 +205,17 @@ func (b *inbox) noteFailure(err error) {
 
 // answerRun asks the questions of a run, and continues it or records the answers.
 func (b *inbox) answerRun(ctx context.Context, id string) error {
-	run, err := b.env.process.ResumeRun(ctx, id, app.ResumeOptions{UIHooks: newUIHooks(ctx, b.env)})
+	run, err := b.process.ResumeRun(ctx, id, app.ResumeOptions{UIHooks: newUIHooks(ctx, b.console, b.process, b.foreground)})
 	if err != nil {
 		return err
 	}
 	if len(run.Questions) == 0 {
 		run.Close()
-		b.env.printNote("raddle: it was answered in the meantime")
+		b.console.PrintNote("raddle: it was answered in the meantime")
 		return nil
 	}
-	d := &drive{env: b.env, run: run, format: formatText, skip: func(err error) { b.ended = b.ended || errors.Is(err, term.ErrInterrupted) }}
+	d := newDrive(b.console, b.process, b.foreground, run)
+	d.skip = func(err error) { b.ended = b.ended || errors.Is(err, term.ErrInterrupted) }
 	if b.noResume {
 		err = b.recordAnswers(d)
 	} else {
@@ -222,20 +228,20 @@ func (b *inbox) answerRun(ctx context.Context, id string) error {
 // recordAnswers asks the questions of a run and records the answers, without continuing it.
 func (b *inbox) recordAnswers(d *drive) error {
 	defer d.run.Close()
-	d.stop = newStopper(b.env)
+	d.stop = newStopper(b.console, b.foreground)
 	defer d.stop.close()
 	answers, _, err := d.newAsker().answerQuestions(d.stop.asking, d.run.Questions)
 	if err != nil || len(answers) == 0 {
 		return err
 	}
-	recording, served := runs.WithServers(d.stop.ctx, b.env.process.Runs, d.run.Thread, d.run.ID)
-	if _, err := app.RecordChange(recording, b.env.process, app.RunChange{Run: d.run, Answers: answers}); err != nil {
+	recording, served := runs.WithServers(d.stop.ctx, b.process.Runs, d.run.Thread, d.run.ID)
+	if _, err := app.RecordChange(recording, b.process, app.RunChange{Run: d.run, Answers: answers}); err != nil {
 		return err
 	}
 	if served {
-		b.env.printNote("raddle: %s of run %s recorded; a server of the store continues it", wording.FormatCount(len(answers), "answer"), d.run.ID)
+		b.console.PrintNote("raddle: %s of run %s recorded; a server of the store continues it", wording.FormatCount(len(answers), "answer"), d.run.ID)
 		return nil
 	}
-	b.env.printNote("raddle: %s of run %s recorded\nnext: %s", wording.FormatCount(len(answers), "answer"), d.run.ID, d.run.ResumeCommand())
+	b.console.PrintNote("raddle: %s of run %s recorded\nnext: %s", wording.FormatCount(len(answers), "answer"), d.run.ID, d.run.ResumeCommand())
 	return nil
 }

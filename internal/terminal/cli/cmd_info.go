@@ -20,12 +20,13 @@ import (
 	"raddle.dev/internal/process/provider"
 	"raddle.dev/internal/process/toolbox"
 	"raddle.dev/internal/storage/config"
+	"raddle.dev/internal/terminal/console"
 )
 
 // infoOptions are the flags of "info".
 type infoOptions struct{ agent, output string }
 
-func newInfoCommand(env *environment) *cobra.Command {
+func newInfoCommand(op *opener) *cobra.Command {
 	var opts infoOptions
 	cmd := &cobra.Command{
 		Use:   "info",
@@ -33,11 +34,11 @@ func newInfoCommand(env *environment) *cobra.Command {
 		Example: `  raddle info
   raddle info --agent examples/triage`,
 		Args: checkArgCount(0, 0, ""),
-		RunE: func(cmd *cobra.Command, args []string) error { return runInfo(cmd.Context(), env, opts, args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return runInfo(cmd.Context(), op, opts, args) },
 	}
 	cmd.Flags().StringVarP(&opts.agent, "agent", "a", "", "show one `AGENT`, without running it")
 	addOutputFlag(cmd, &opts.output, "write it as `FORMAT`: text or json")
-	_ = cmd.RegisterFlagCompletionFunc("agent", completeAgents(env))
+	_ = cmd.RegisterFlagCompletionFunc("agent", completeAgents(op))
 	return cmd
 }
 
@@ -60,14 +61,14 @@ type infoReport struct {
 }
 
 // runInfo shows what there is also with an invalid configuration.
-func runInfo(ctx context.Context, env *environment, opts infoOptions, _ []string) error {
+func runInfo(ctx context.Context, op *opener, opts infoOptions, _ []string) error {
 	if opts.agent != "" {
-		if err := env.openProcess(); err != nil {
+		if err := op.openProcess(); err != nil {
 			return err
 		}
-		return printAgentInfo(ctx, env, opts.agent, opts.output)
+		return printAgentInfo(ctx, op.Console, op.process, opts.agent, opts.output)
 	}
-	p := env.openWithFaults()
+	p := op.openWithFaults()
 	r := infoReport{
 		Version: app.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, Dirs: p.Dirs, Config: filepath.Join(p.Dirs.Config, "config.yaml"),
 		Store: p.Runs.StoreURL(), Agents: append([]app.Place{}, p.ListAgents()...), Model: p.Config.Model, Clients: p.Models.ListClients(),
@@ -77,19 +78,19 @@ func runInfo(ctx context.Context, env *environment, opts infoOptions, _ []string
 	r.Exists = missing == nil
 	var faults *config.FileError
 	switch {
-	case errors.As(env.problem, &faults):
+	case errors.As(op.problem, &faults):
 		for _, f := range faults.Findings {
 			r.Problems = append(r.Problems, f.String())
 		}
-	case env.problem != nil:
-		r.Problems = append(r.Problems, env.problem.Error())
+	case op.problem != nil:
+		r.Problems = append(r.Problems, op.problem.Error())
 	}
 	list, err := p.Runs.ListRuns(ctx, "")
 	if err != nil {
 		r.Problems = append(r.Problems, err.Error())
 	}
 	r.Runs = len(list)
-	return env.printResult(opts.output, r, func() string { return formatInfo(&r, p.Dirs.ShortPath) })
+	return op.PrintResult(opts.output, r, func() string { return formatInfo(&r, p.Dirs.ShortPath) })
 }
 
 func formatInfo(r *infoReport, short func(string) string) string {
@@ -187,8 +188,7 @@ type variableReport struct {
 	Default     *string `json:"default"` // null: it must be set
 }
 
-func printAgentInfo(ctx context.Context, env *environment, name, output string) error {
-	p := env.process
+func printAgentInfo(ctx context.Context, con *console.Console, p *app.Process, name, output string) error {
 	a, err := p.Load(app.LoadRequest{Agent: name})
 	if err != nil {
 		return err
@@ -197,7 +197,7 @@ func printAgentInfo(ctx context.Context, env *environment, name, output string) 
 	if r.Knowledge, err = p.Knowledge().ListBases(ctx, name); err != nil {
 		r.Knowledge, r.Unreadable = []app.KnowledgeBase{}, err.Error()
 	}
-	return env.printResult(output, r, func() string { return agentText(&r, p.Dirs.ShortPath) })
+	return con.PrintResult(output, r, func() string { return agentText(&r, p.Dirs.ShortPath) })
 }
 
 // reportOn returns the report on an agent of either kind.

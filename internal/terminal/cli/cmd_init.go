@@ -7,10 +7,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"raddle.dev/internal/base/term"
+	"raddle.dev/internal/process/app"
+	"raddle.dev/internal/terminal/console"
 )
 
 func newInitCommand(env *environment) *cobra.Command {
-	return newCommand(env, &noOptions{}, runInit, &cobra.Command{
+	return newCommand(&env.opener, &noOptions{}, func(ctx context.Context, _ *console.Console, _ *app.Process, opts noOptions, args []string) error {
+		return runInit(ctx, env, opts, args)
+	}, &cobra.Command{
 		Use:   "init",
 		Short: "Set raddle up: a model, a first agent, shell completion",
 		Long: `It finds keys and models on this machine, asks which model to use, and saves it in config.yaml. Then it offers to send one short request,
@@ -29,7 +33,7 @@ func runInit(ctx context.Context, env *environment, _ noOptions, _ []string) err
 		if model == "" {
 			return badUsage(steps, "init asks questions, and standard input or standard error is not a terminal")
 		}
-		env.printNote("%s set up: the model is %s, and can be asked as far as can be seen without a request.\nnext: %s", env.err.Paint(term.Green, "✓"), model, steps)
+		env.PrintNote("%s set up: the model is %s, and can be asked as far as can be seen without a request.\nnext: %s", env.Screen.Paint(term.Green, "✓"), model, steps)
 		return nil
 	}
 	next, err := g.AskAll(ctx)
@@ -39,6 +43,6 @@ func runInit(ctx context.Context, env *environment, _ noOptions, _ []string) err
 	if err != nil {
 		return lookInstead(ctx, env, err)
 	}
-	env.printNote("next: raddle (a conversation), or: %s", next)
+	env.PrintNote("next: raddle (a conversation), or: %s", next)
 	return nil
 }

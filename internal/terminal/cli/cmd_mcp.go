@@ -9,8 +9,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"raddle.dev/internal/base/term"
+	"raddle.dev/internal/process/app"
 	"raddle.dev/internal/process/mcpsetup"
 	"raddle.dev/internal/process/toolbox"
+	"raddle.dev/internal/terminal/console"
 )
 
 // mcpOptions are the flags of the commands that change a list of MCP servers.
@@ -21,17 +23,17 @@ type mcpOptions struct {
 }
 
 // chooseFile returns the file to change.
-func (o mcpOptions) chooseFile(env *environment) string {
+func (o mcpOptions) chooseFile(p *app.Process) string {
 	if o.project {
-		return filepath.Join(env.process.Dirs.Work, toolbox.ProjectServersFile)
+		return filepath.Join(p.Dirs.Work, toolbox.ProjectServersFile)
 	}
-	return env.process.Tools.UserServersFile()
+	return p.Tools.UserServersFile()
 }
 
 // newMCPServerCommands returns the commands about servers that raddle uses.
-func newMCPServerCommands(env *environment) []*cobra.Command {
+func newMCPServerCommands(op *opener) []*cobra.Command {
 	var adds, removes mcpOptions
-	add := newCommand(env, &adds, runMCPAdd, &cobra.Command{
+	add := newCommand(op, &adds, runMCPAdd, &cobra.Command{
 		Use: "add NAME ADDRESS|COMMAND [ARG]...", Short: "Add an MCP server that agents can use", Args: checkArgCount(2, -1, "the name of the server, and its address or its command"),
 		Example: "  raddle mcp add docs https://docs.example.org/mcp\n  raddle mcp add files --env ROOT=. -- npx -y @modelcontextprotocol/server-filesystem .",
 	})
@@ -39,23 +41,23 @@ func newMCPServerCommands(env *environment) []*cobra.Command {
 	add.Flags().StringVar(&adds.kind, "type", "", "how an address is spoken to, `TYPE`: http or sse")
 	add.Flags().StringArrayVar(&adds.env, "env", nil, "a variable of the command, `NAME=VALUE`")
 	add.Flags().StringArrayVar(&adds.headers, "header", nil, "a header of every request, `NAME: VALUE`")
-	rm := newCommand(env, &removes, runMCPRm, &cobra.Command{Use: "rm NAME", Short: "Remove an MCP server", Args: checkArgCount(1, 1, "the name of the server"), Example: "  raddle mcp rm docs"})
+	rm := newCommand(op, &removes, runMCPRm, &cobra.Command{Use: "rm NAME", Short: "Remove an MCP server", Args: checkArgCount(1, 1, "the name of the server"), Example: "  raddle mcp rm docs"})
 	rm.Flags().BoolVar(&removes.project, "project", false, "remove it from .mcp.json of this directory")
-	return []*cobra.Command{add, newOutputCommand(env, "write it as `FORMAT`: text or json", runMCPLs, &cobra.Command{Use: "ls", Short: "List the MCP servers", Args: checkArgCount(0, 0, ""), Example: "  raddle mcp ls"}), rm,
-		newCommand(env, &noOptions{}, runMCPTest, &cobra.Command{Use: "test NAME", Short: "Start an MCP server and list its tools", Args: checkArgCount(1, 1, "the name of the server"), Example: "  raddle mcp test docs"}),
-		newCommand(env, &noOptions{}, runMCPLogin, &cobra.Command{Use: "login NAME", Short: "Log in to an MCP server on the network, in the browser", Args: checkArgCount(1, 1, "the name of the server"), Example: "  raddle mcp login docs"}),
-		newCommand(env, &noOptions{}, runMCPLogout, &cobra.Command{Use: "logout NAME", Short: "Remove the stored login to an MCP server", Args: checkArgCount(1, 1, "the name of the server"), Example: "  raddle mcp logout docs"})}
+	return []*cobra.Command{add, newOutputCommand(op, "write it as `FORMAT`: text or json", runMCPLs, &cobra.Command{Use: "ls", Short: "List the MCP servers", Args: checkArgCount(0, 0, ""), Example: "  raddle mcp ls"}), rm,
+		newCommand(op, &noOptions{}, runMCPTest, &cobra.Command{Use: "test NAME", Short: "Start an MCP server and list its tools", Args: checkArgCount(1, 1, "the name of the server"), Example: "  raddle mcp test docs"}),
+		newCommand(op, &noOptions{}, runMCPLogin, &cobra.Command{Use: "login NAME", Short: "Log in to an MCP server on the network, in the browser", Args: checkArgCount(1, 1, "the name of the server"), Example: "  raddle mcp login docs"}),
+		newCommand(op, &noOptions{}, runMCPLogout, &cobra.Command{Use: "logout NAME", Short: "Remove the stored login to an MCP server", Args: checkArgCount(1, 1, "the name of the server"), Example: "  raddle mcp logout docs"})}
 }
 
-func runMCPLogin(ctx context.Context, env *environment, _ noOptions, args []string) error {
-	return endInterrupted(env.newGuide().LogInServer(ctx, args[0]))
+func runMCPLogin(ctx context.Context, con *console.Console, p *app.Process, _ noOptions, args []string) error {
+	return endInterrupted(newGuide(con, p).LogInServer(ctx, args[0]))
 }
 
-func runMCPLogout(_ context.Context, env *environment, _ noOptions, args []string) error {
-	return env.newGuide().LogOutServer(args[0])
+func runMCPLogout(_ context.Context, con *console.Console, p *app.Process, _ noOptions, args []string) error {
+	return newGuide(con, p).LogOutServer(args[0])
 }
 
-func runMCPAdd(_ context.Context, env *environment, opts mcpOptions, args []string) error {
+func runMCPAdd(_ context.Context, con *console.Console, p *app.Process, opts mcpOptions, args []string) error {
 	vars, err := mcpsetup.ParsePairs(opts.env, "=")
 	if err != nil {
 		return err
@@ -64,39 +66,39 @@ func runMCPAdd(_ context.Context, env *environment, opts mcpOptions, args []stri
 	if err != nil {
 		return err
 	}
-	path := opts.chooseFile(env)
+	path := opts.chooseFile(p)
 	if err := mcpsetup.AddServer(path, args[0], mcpsetup.Entry{Kind: opts.kind, Target: args[1:], Env: vars, Headers: headers, Shared: opts.project}); err != nil {
 		return err
 	}
-	env.printNote("%s %s has the server %s. Try it: raddle mcp test %[3]s", env.err.Paint(term.Green, "✓"), env.process.Dirs.ShortPath(path), args[0])
+	con.PrintNote("%s %s has the server %s. Try it: raddle mcp test %[3]s", con.Screen.Paint(term.Green, "✓"), p.Dirs.ShortPath(path), args[0])
 	return nil
 }
 
-func runMCPRm(_ context.Context, env *environment, opts mcpOptions, args []string) error {
-	path := opts.chooseFile(env)
+func runMCPRm(_ context.Context, con *console.Console, p *app.Process, opts mcpOptions, args []string) error {
+	path := opts.chooseFile(p)
 	there, err := mcpsetup.RemoveServer(path, args[0])
 	if err == nil && !there {
-		err = badUsage("see: raddle mcp ls", "%s has no server %q", env.process.Dirs.ShortPath(path), args[0])
+		err = badUsage("see: raddle mcp ls", "%s has no server %q", p.Dirs.ShortPath(path), args[0])
 	}
 	return err
 }
 
-func runMCPLs(_ context.Context, env *environment, opts outputOptions, _ []string) error {
-	list, err := env.process.Tools.ListServers()
+func runMCPLs(_ context.Context, con *console.Console, p *app.Process, opts outputOptions, _ []string) error {
+	list, err := p.Tools.ListServers()
 	if err != nil {
 		return err
 	}
-	return env.printResult(opts.output, list, func() string { return mcpsetup.DescribeServers(list, env.process.Dirs.ShortPath) })
+	return con.PrintResult(opts.output, list, func() string { return mcpsetup.DescribeServers(list, p.Dirs.ShortPath) })
 }
 
-func runMCPTest(ctx context.Context, env *environment, _ noOptions, args []string) error {
-	tools, left, err := env.process.Tools.TryServer(ctx, args[0])
+func runMCPTest(ctx context.Context, con *console.Console, p *app.Process, _ noOptions, args []string) error {
+	tools, left, err := p.Tools.TryServer(ctx, args[0])
 	for _, problem := range left {
-		env.printWarning(plainText(problem.Error()))
+		con.PrintWarning(plainText(problem.Error()))
 	}
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprint(env.out, plainText(strings.TrimSpace(mcpsetup.DescribeTools(args[0], tools)))+"\n")
+	_, err = fmt.Fprint(con.Out, plainText(strings.TrimSpace(mcpsetup.DescribeTools(args[0], tools)))+"\n")
 	return err
 }

@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"raddle.dev/internal/base/term"
+	"raddle.dev/internal/process/app"
+	"raddle.dev/internal/terminal/console"
 	"raddle.dev/memory"
 )
 
@@ -27,16 +29,16 @@ func (o memoryOptions) namespace(usual string) string {
 	return usual
 }
 
-func newMemoryCommand(env *environment) *cobra.Command {
-	newOne := func(run func(context.Context, *environment, memoryOptions, []string) error, cmd *cobra.Command) *cobra.Command {
+func newMemoryCommand(op *opener) *cobra.Command {
+	newOne := func(run runFunc[memoryOptions], cmd *cobra.Command) *cobra.Command {
 		var opts memoryOptions
 		cmd.Flags().StringVar(&opts.user, "user", "", "the memory of `NAME`")
 		cmd.Flags().StringVar(&opts.app, "app", "", "the values of the application `NAME`, which all its users share")
 		cmd.MarkFlagsMutuallyExclusive("user", "app")
 		addOutputFlag(cmd, &opts.output, "write the result as `FORMAT`: text or json")
-		return newCommand(env, &opts, run, cmd)
+		return newCommand(op, &opts, run, cmd)
 	}
-	return newGroup(env, &cobra.Command{
+	return newGroup(op, &cobra.Command{
 		Use: "memory", Short: "Show and remove what agents remember beyond a run",
 		Long: `Agents that have the tools memory__save, memory__search and memory__forget remember values in the store of runs.
 Without --user and --app, show and rm are about the memory of runs without a user, and ls and export about everything.`,
@@ -49,16 +51,16 @@ Without --user and --app, show and rm are about the memory of runs without a use
 		newOne(runMemoryExport, &cobra.Command{Use: "export", Short: "Print all values, each as a line of JSON", Args: checkArgCount(0, 0, "")}))
 }
 
-func runMemoryList(ctx context.Context, env *environment, opts memoryOptions, _ []string) error {
-	list, err := readMemory(ctx, env, opts)
+func runMemoryList(ctx context.Context, con *console.Console, p *app.Process, opts memoryOptions, _ []string) error {
+	list, err := readMemory(ctx, p, opts)
 	if err != nil {
 		return err
 	}
 	if opts.output == formatJSON {
-		return env.printJSON(list)
+		return con.PrintJSON(list)
 	}
 	if len(list) == 0 {
-		env.printNote("nothing is remembered")
+		con.PrintNote("nothing is remembered")
 		return nil
 	}
 	table := term.NewTable(
@@ -76,21 +78,21 @@ func runMemoryList(ctx context.Context, env *environment, opts memoryOptions, _ 
 	for _, e := range list {
 		table.AddRow(e)
 	}
-	env.printTable(table)
+	con.PrintTable(table)
 	return nil
 }
 
 // readMemory returns the entries that the flags name.
-func readMemory(ctx context.Context, env *environment, opts memoryOptions) ([]memory.Entry, error) {
-	st, err := env.process.Runs.OpenExistingMemory()
+func readMemory(ctx context.Context, p *app.Process, opts memoryOptions) ([]memory.Entry, error) {
+	st, err := p.Runs.OpenExistingMemory()
 	if err != nil {
 		return nil, err
 	}
 	return memory.ReadEntries(ctx, st, opts.namespace(""))
 }
 
-func runMemoryShow(ctx context.Context, env *environment, opts memoryOptions, args []string) error {
-	st, err := env.process.Runs.OpenExistingMemory()
+func runMemoryShow(ctx context.Context, con *console.Console, p *app.Process, opts memoryOptions, args []string) error {
+	st, err := p.Runs.OpenExistingMemory()
 	if err != nil {
 		return err
 	}
@@ -99,11 +101,11 @@ func runMemoryShow(ctx context.Context, env *environment, opts memoryOptions, ar
 	if err != nil {
 		return explainMissing(err, namespace, args[0])
 	}
-	return env.printResult(opts.output, e, func() string { return plainText(string(e.Value)) })
+	return con.PrintResult(opts.output, e, func() string { return plainText(string(e.Value)) })
 }
 
-func runMemoryRemove(ctx context.Context, env *environment, opts memoryOptions, args []string) error {
-	st, err := env.process.Runs.OpenExistingMemory()
+func runMemoryRemove(ctx context.Context, con *console.Console, p *app.Process, opts memoryOptions, args []string) error {
+	st, err := p.Runs.OpenExistingMemory()
 	if err != nil {
 		return err
 	}
@@ -112,7 +114,7 @@ func runMemoryRemove(ctx context.Context, env *environment, opts memoryOptions, 
 		if err := st.DeleteEntry(ctx, namespace, key); err != nil {
 			return explainMissing(err, namespace, key)
 		}
-		env.printNote("removed %q of %s", plainText(key), plainText(namespace))
+		con.PrintNote("removed %q of %s", plainText(key), plainText(namespace))
 	}
 	return nil
 }
@@ -125,12 +127,12 @@ func explainMissing(err error, namespace, key string) error {
 	return badUsage("see what there is with: raddle memory ls", "nothing is remembered under the key %q of %s", key, namespace)
 }
 
-func runMemoryExport(ctx context.Context, env *environment, opts memoryOptions, _ []string) error {
-	list, err := readMemory(ctx, env, opts)
+func runMemoryExport(ctx context.Context, con *console.Console, p *app.Process, opts memoryOptions, _ []string) error {
+	list, err := readMemory(ctx, p, opts)
 	if err != nil {
 		return err
 	}
-	return env.printResult(opts.output, list, func() string {
+	return con.PrintResult(opts.output, list, func() string {
 		var lines []string
 		for _, e := range list {
 			text, _ := json.Marshal(e) // Put has checked its value

@@ -9,21 +9,23 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"raddle.dev/internal/process/app"
 	"raddle.dev/internal/process/provider"
+	"raddle.dev/internal/terminal/console"
 	"raddle.dev/internal/terminal/modeltest"
 	"raddle.dev/internal/terminal/modelview"
 )
 
-func newModelsCommand(env *environment) *cobra.Command {
-	return newGroup(env, &cobra.Command{
+func newModelsCommand(op *opener) *cobra.Command {
+	return newGroup(op, &cobra.Command{
 		Use:     "models COMMAND",
 		Short:   "List the models that can be called, test one, and update what is known about them",
 		Example: "  raddle models ls",
-	}, newModelsLsCommand(env), newModelsTestCommand(env), newModelsUpdateCommand(env))
+	}, newModelsLsCommand(op), newModelsTestCommand(op), newModelsUpdateCommand(op))
 }
 
-func newModelsUpdateCommand(env *environment) *cobra.Command {
-	return newCommand(env, &noOptions{}, runModelsUpdate, &cobra.Command{
+func newModelsUpdateCommand(op *opener) *cobra.Command {
+	return newCommand(op, &noOptions{}, runModelsUpdate, &cobra.Command{
 		Use:   "update [FILE|ADDRESS]",
 		Short: "Read windows, prices and abilities of models from a newer catalogue",
 		Long: "The catalogue is read from " + provider.CatalogueAddress + ", or from a file or an https address with the same data. raddle checks it, takes\n" +
@@ -33,21 +35,21 @@ func newModelsUpdateCommand(env *environment) *cobra.Command {
 	})
 }
 
-func runModelsUpdate(ctx context.Context, env *environment, _ noOptions, args []string) error {
+func runModelsUpdate(ctx context.Context, con *console.Console, p *app.Process, _ noOptions, args []string) error {
 	source := provider.CatalogueAddress
 	if len(args) > 0 {
 		source = args[0]
 	}
-	about, err := env.process.Models.Catalogue().Update(ctx, source)
+	about, err := p.Models.Catalogue().Update(ctx, source)
 	if err != nil {
 		return err
 	}
-	env.printNote("%d models, of %s", about.Models, about.Date)
+	con.PrintNote("%d models, of %s", about.Models, about.Date)
 	return nil
 }
 
-func newModelsLsCommand(env *environment) *cobra.Command {
-	return newOutputCommand(env, "write it as `FORMAT`: text or json", runModelsLs, &cobra.Command{
+func newModelsLsCommand(op *opener) *cobra.Command {
+	return newOutputCommand(op, "write it as `FORMAT`: text or json", runModelsLs, &cobra.Command{
 		Use:     "ls",
 		Short:   "List models, with the tokens they take and what they cost",
 		Long:    "You can also call other models of a client. The models of config.yaml come first, then those with known prices.",
@@ -56,22 +58,22 @@ func newModelsLsCommand(env *environment) *cobra.Command {
 	})
 }
 
-func runModelsLs(_ context.Context, env *environment, opts outputOptions, _ []string) error {
-	models := env.process.Models.ListModels()
+func runModelsLs(_ context.Context, con *console.Console, p *app.Process, opts outputOptions, _ []string) error {
+	models := p.Models.ListModels()
 	if len(models) == 0 && opts.output == formatText {
-		env.err.PrintLine("raddle: no client is ready\nnext: " + missingModelHint(env, "AGENT"))
+		con.Screen.PrintLine("raddle: no client is ready\nnext: " + missingModelHint(p, "AGENT"))
 		return nil
 	}
-	return env.printResult(opts.output, models, func() string {
-		return modelview.FormatModels(models) + modelview.FormatMissingKeys(env.process.Models.ListClients()) + catalogueText(env)
+	return con.PrintResult(opts.output, models, func() string {
+		return modelview.FormatModels(models) + modelview.FormatMissingKeys(p.Models.ListClients()) + catalogueText(con, p)
 	})
 }
 
 // catalogueText says where windows and prices come from.
-func catalogueText(env *environment) string {
-	known, err := env.process.Models.Catalogue().About()
+func catalogueText(con *console.Console, p *app.Process) string {
+	known, err := p.Models.Catalogue().About()
 	if err != nil {
-		env.printWarning(plainText(err.Error()))
+		con.PrintWarning(plainText(err.Error()))
 	}
 	return fmt.Sprintf("\nWindows and prices: %s, %s (newer ones: raddle models update)\n", plainText(known.Source), known.Date)
 }
@@ -82,10 +84,10 @@ type modelsTestOptions struct {
 	output string
 }
 
-func newModelsTestCommand(env *environment) *cobra.Command {
+func newModelsTestCommand(op *opener) *cobra.Command {
 	var opts modelsTestOptions
-	cmd := newCommand(env, &opts, runModelsTest, &cobra.Command{
-		Use: "test CLIENT:MODEL", Short: "Play a short conversation with a model, and say what works", Args: checkArgCount(1, 1, "the model"), ValidArgsFunction: completeModels(env),
+	cmd := newCommand(op, &opts, runModelsTest, &cobra.Command{
+		Use: "test CLIENT:MODEL", Short: "Play a short conversation with a model, and say what works", Args: checkArgCount(1, 1, "the model"), ValidArgsFunction: completeModels(op),
 		Long: "raddle sends the model short orders with your key, and first shows what they cost at most. For a server that it does not know, it finds the\n" +
 			"profile. Nothing is stored. The exit code is 0 if everything works that the model claims, and 1 otherwise.",
 		Example: "  raddle models test openai:gpt-5.4-mini\n  raddle models test mine:some-model --yes --output json",
@@ -95,16 +97,16 @@ func newModelsTestCommand(env *environment) *cobra.Command {
 	return cmd
 }
 
-func runModelsTest(ctx context.Context, env *environment, opts modelsTestOptions, args []string) error {
+func runModelsTest(ctx context.Context, con *console.Console, p *app.Process, opts modelsTestOptions, args []string) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
 	defer stop()
-	target, err := modeltest.NewTarget(ctx, env.process.Models, args[0])
+	target, err := modeltest.NewTarget(ctx, p.Models, args[0])
 	if err != nil {
 		return err
 	}
-	env.leave = "send nothing"
-	view := &modelview.TestView{Out: env.out, Screen: env.err, Hidden: opts.output == formatJSON}
-	if err := env.newGuide().AskToSend(ctx, view.DescribePlan(target), opts.yes); err != nil {
+	con.Leave = "send nothing"
+	view := &modelview.TestView{Out: con.Out, Screen: con.Screen, Hidden: opts.output == formatJSON}
+	if err := newGuide(con, p).AskToSend(ctx, view.DescribePlan(target), opts.yes); err != nil {
 		return endInterrupted(err)
 	}
 	report, err := view.RunTest(ctx, target)
@@ -112,7 +114,7 @@ func runModelsTest(ctx context.Context, env *environment, opts modelsTestOptions
 		return silentExit{exitInterrupted}
 	}
 	if view.Hidden {
-		err = errors.Join(err, env.printJSON(report))
+		err = errors.Join(err, con.PrintJSON(report))
 	}
 	if err == nil && !report.Works {
 		return silentExit{exitFailed}

@@ -7,7 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"raddle.dev/internal/process/app"
 	"raddle.dev/internal/proving/testrun"
+	"raddle.dev/internal/terminal/console"
 )
 
 // testOptions are the flags of "test".
@@ -25,9 +27,9 @@ type testOptions struct {
 	pictures string
 }
 
-func newTestCommand(env *environment) *cobra.Command {
+func newTestCommand(op *opener) *cobra.Command {
 	var opts testOptions
-	cmd := newCommand(env, &opts, runTest, &cobra.Command{
+	cmd := newCommand(op, &opts, runTest, &cobra.Command{
 		Use:   "test [AGENT|DIR|FILE]...",
 		Short: "Run the test cases of agents",
 		Long: `Runs the test cases in the files *.test.yaml of agents and in the directories below; without an argument, in this directory.
@@ -39,7 +41,7 @@ The exit code is 1 if a test fails, and 3 if a file cannot be used.`,
   raddle test --from last
   raddle test --output junit > report.xml`,
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			return agentNames(env), cobra.ShellCompDirectiveDefault
+			return agentNames(op), cobra.ShellCompDirectiveDefault
 		},
 	})
 	cmd.Flags().StringVar(&opts.run, "run", "", "run only the cases whose FILE/NAME matches a regular `EXPRESSION`")
@@ -51,19 +53,19 @@ The exit code is 1 if a test fails, and 3 if a file cannot be used.`,
 	cmd.Flags().Float64Var(&opts.least, "min-coverage", 0, "fail if the cases reach less than `PERCENT` of the nodes and edges of a graph")
 	cmd.Flags().StringVar(&opts.pictures, "coverage-pictures", "", "write a picture AGENT.svg of what the cases reach for each graph into `DIR`")
 	cmd.Flags().StringVar(&opts.from, "from", "", "write a test case of a `RUN`, or of an exported one, to its agent's directory or to the one that is named")
-	_ = cmd.RegisterFlagCompletionFunc("from", completeRuns(env, 0, nil))
+	_ = cmd.RegisterFlagCompletionFunc("from", completeRuns(op, 0, nil))
 	addOutputFlag(cmd, &opts.output, "write the results as `FORMAT`: text, json or junit")
 	return cmd
 }
 
-func runTest(ctx context.Context, env *environment, opts testOptions, args []string) (err error) {
+func runTest(ctx context.Context, con *console.Console, p *app.Process, opts testOptions, args []string) (err error) {
 	ctx, stop := signalContext(ctx)
 	defer stop()
 	if opts.from != "" {
-		return writeCase(ctx, env, opts.from, args)
+		return writeCase(ctx, con, p, opts.from, args)
 	}
-	c := &testrun.Command{Suite: testrun.Suite{Jobs: opts.jobs}, Format: opts.output, Update: opts.update, Watch: opts.watch, Quiet: env.quiet, Verbose: env.verbose,
-		Out: env.out, Look: env.findingLook(env.out.Colors), Note: env.printNote, JSON: env.printJSON,
+	c := &testrun.Command{Suite: testrun.Suite{Jobs: opts.jobs}, Format: opts.output, Update: opts.update, Watch: opts.watch, Quiet: con.Quiet, Verbose: con.Verbose,
+		Out: con.Out, Look: findingLook(p, con.Out.Colors), Note: con.PrintNote, JSON: con.PrintJSON,
 		Crash: opts.crash, Coverage: opts.coverage, MinCoverage: opts.least, PictureDir: opts.pictures}
 	if opts.jobs < 0 {
 		return badUsage("leave it out, or use a number above 0", "--jobs %d is not a number of cases", opts.jobs)
@@ -79,7 +81,7 @@ func runTest(ctx context.Context, env *environment, opts testOptions, args []str
 			return badUsage("the syntax is that of Go: https://pkg.go.dev/regexp/syntax", "--run is not a regular expression: %v", err)
 		}
 	}
-	if c.Paths, err = testrun.FindPaths(env.process, args); err != nil {
+	if c.Paths, err = testrun.FindPaths(p, args); err != nil {
 		return err
 	}
 	switch err = c.Execute(ctx); {

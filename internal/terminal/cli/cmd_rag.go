@@ -12,6 +12,7 @@ import (
 	"raddle.dev/internal/process/app"
 	"raddle.dev/internal/report/progress"
 	"raddle.dev/internal/report/question"
+	"raddle.dev/internal/terminal/console"
 )
 
 func newRagCommand(env *environment) *cobra.Command {
@@ -24,7 +25,7 @@ and updates what has changed; these commands do it without a run.`,
   raddle rag search examples/handbook "How many days of leave are there?"`,
 		Args: checkArgCount(0, 0, ""),
 	}
-	cmd.AddCommand(newRagBuildCommand(env), newRagStatusCommand(env), newRagSearchCommand(env), newRagRmCommand(env))
+	cmd.AddCommand(newRagBuildCommand(env), newRagStatusCommand(&env.opener), newRagSearchCommand(&env.opener), newRagRmCommand(&env.opener))
 	return cmd
 }
 
@@ -33,41 +34,43 @@ type ragBuildOptions struct{ rebuild bool }
 
 func newRagBuildCommand(env *environment) *cobra.Command {
 	var opts ragBuildOptions
-	cmd := newCommand(env, &opts, runRagBuild, &cobra.Command{
+	cmd := newCommand(&env.opener, &opts, func(ctx context.Context, _ *console.Console, _ *app.Process, opts ragBuildOptions, args []string) error {
+		return runRagBuild(ctx, env.Console, env.process, &env.foreground, opts, args)
+	}, &cobra.Command{
 		Use: "build AGENT", Short: "Build what is missing, and update the rest",
 		Long: `raddle reads a document again only if it has changed, and then embeds only its new parts and sends only these to the
 extractor model. It continues a build that was stopped.
 
 A knowledge base keeps the settings that it was built with. If the agent's file has other settings now, raddle reports it, and --rebuild
 builds it again: the old one answers until the new one is complete, and no part is sent to the same model twice.`,
-		Args: checkArgCount(1, 1, "the agent"), ValidArgsFunction: completeAgents(env),
+		Args: checkArgCount(1, 1, "the agent"), ValidArgsFunction: completeAgents(&env.opener),
 	})
 	cmd.Flags().BoolVar(&opts.rebuild, "rebuild", false, "rebuild those that were built with other settings")
 	return cmd
 }
 
-func runRagBuild(ctx context.Context, env *environment, opts ragBuildOptions, args []string) error {
+func runRagBuild(ctx context.Context, con *console.Console, p *app.Process, fg *foreground, opts ragBuildOptions, args []string) error {
 	ctx, stop := signalContext(ctx)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal does not wait
-	err := env.process.Knowledge().BuildBases(ctx, app.KnowledgeBuild{Agent: args[0], Rebuild: opts.rebuild, Hooks: newUIHooks(ctx, env)})
+	err := p.Knowledge().BuildBases(ctx, app.KnowledgeBuild{Agent: args[0], Rebuild: opts.rebuild, Hooks: newUIHooks(ctx, con, p, fg)})
 	if err != nil && ctx.Err() != nil {
-		env.err.PrintLine("raddle: the build was stopped; the next build continues it")
+		con.Screen.PrintLine("raddle: the build was stopped; the next build continues it")
 		return silentExit{exitInterrupted}
 	}
 	return err
 }
 
 // addRetrievalHooks adds the functions that report builds and ask before one.
-func addRetrievalHooks(ctx context.Context, env *environment, s *app.UIHooks) {
-	if !env.quiet {
-		s.Notify = func(line string) { env.err.PrintLine(term.CleanLine(line)) }
-		if env.err.IsTerminal() {
-			s.Progress = progress.NewBuildLine(env.err).ShowProgress
+func addRetrievalHooks(ctx context.Context, con *console.Console, p *app.Process, s *app.UIHooks) {
+	if !con.Quiet {
+		s.Notify = func(line string) { con.Screen.PrintLine(term.CleanLine(line)) }
+		if con.Screen.IsTerminal() {
+			s.Progress = progress.NewBuildLine(con.Screen).ShowProgress
 		}
 	}
-	if prompter := env.newPrompter(); prompter != nil {
-		s.Confirm = func(what string) (bool, error) { return env.newGuide().AskYesNo(ctx, what) }
+	if prompter := con.NewPrompter(); prompter != nil {
+		s.Confirm = func(what string) (bool, error) { return newGuide(con, p).AskYesNo(ctx, what) }
 		s.Ask = func(what, usual string) (string, error) {
 			text, err := question.AskText(ctx, prompter, fmt.Sprintf("%s [%s] ", what, usual))
 			if strings.TrimSpace(text) == "" {
@@ -78,21 +81,21 @@ func addRetrievalHooks(ctx context.Context, env *environment, s *app.UIHooks) {
 	}
 }
 
-func newRagStatusCommand(env *environment) *cobra.Command {
-	return newOutputCommand(env, "write it as `FORMAT`: text or json", runRagStatus, &cobra.Command{
-		Use: "status AGENT", Short: "Show the knowledge bases of an agent", Args: checkArgCount(1, 1, "the agent"), ValidArgsFunction: completeAgents(env),
+func newRagStatusCommand(op *opener) *cobra.Command {
+	return newOutputCommand(op, "write it as `FORMAT`: text or json", runRagStatus, &cobra.Command{
+		Use: "status AGENT", Short: "Show the knowledge bases of an agent", Args: checkArgCount(1, 1, "the agent"), ValidArgsFunction: completeAgents(op),
 	})
 }
 
-func runRagStatus(ctx context.Context, env *environment, opts outputOptions, args []string) error {
-	list, err := env.process.Knowledge().ListBases(ctx, args[0])
+func runRagStatus(ctx context.Context, con *console.Console, p *app.Process, opts outputOptions, args []string) error {
+	list, err := p.Knowledge().ListBases(ctx, args[0])
 	if err != nil {
 		return err
 	}
-	return env.printResult(opts.output, list, func() string {
+	return con.PrintResult(opts.output, list, func() string {
 		var lines []string
 		for _, k := range list {
-			lines = append(lines, knowledgeLine(env.process.Dirs.ShortPath, k))
+			lines = append(lines, knowledgeLine(p.Dirs.ShortPath, k))
 		}
 		return strings.Join(lines, "\n")
 	})
@@ -128,11 +131,11 @@ type ragSearchOptions struct {
 	top          int
 }
 
-func newRagSearchCommand(env *environment) *cobra.Command {
+func newRagSearchCommand(op *opener) *cobra.Command {
 	var opts ragSearchOptions
-	cmd := newCommand(env, &opts, runRagSearch, &cobra.Command{
+	cmd := newCommand(op, &opts, runRagSearch, &cobra.Command{
 		Use: "search AGENT QUERY...", Short: "Show the parts of documents that best match a query",
-		Args: checkArgCount(2, -1, "the agent and the query"), ValidArgsFunction: completeAgents(env),
+		Args: checkArgCount(2, -1, "the agent and the query"), ValidArgsFunction: completeAgents(op),
 	})
 	cmd.Flags().StringVar(&opts.node, "node", "", "the `ID` of the rag node, if the agent has several")
 	cmd.Flags().IntVar(&opts.top, "top", 0, "show `N` passages; 0: the knowledge base's top_k")
@@ -140,13 +143,13 @@ func newRagSearchCommand(env *environment) *cobra.Command {
 	return cmd
 }
 
-func runRagSearch(ctx context.Context, env *environment, opts ragSearchOptions, args []string) error {
-	chunks, err := env.process.Knowledge().SearchBase(ctx, args[0], opts.node, strings.Join(args[1:], " "), opts.top)
+func runRagSearch(ctx context.Context, con *console.Console, p *app.Process, opts ragSearchOptions, args []string) error {
+	chunks, err := p.Knowledge().SearchBase(ctx, args[0], opts.node, strings.Join(args[1:], " "), opts.top)
 	if err != nil {
 		return err
 	}
-	return env.printResult(opts.output, chunks, func() string {
-		return chunksText(func(source string) string { return env.out.Name(env.process.Dirs.ShortPath(source)) }, chunks)
+	return con.PrintResult(opts.output, chunks, func() string {
+		return chunksText(func(source string) string { return con.Out.Name(p.Dirs.ShortPath(source)) }, chunks)
 	})
 }
 
@@ -165,22 +168,22 @@ func chunksText(name func(source string) string, chunks []flow.Chunk) string {
 // ragRmOptions are the flags of "rag rm".
 type ragRmOptions struct{ node string }
 
-func newRagRmCommand(env *environment) *cobra.Command {
+func newRagRmCommand(op *opener) *cobra.Command {
 	var opts ragRmOptions
-	cmd := newCommand(env, &opts, runRagRm, &cobra.Command{
-		Use: "rm AGENT", Short: "Delete the knowledge bases of an agent", Args: checkArgCount(1, 1, "the agent"), ValidArgsFunction: completeAgents(env),
+	cmd := newCommand(op, &opts, runRagRm, &cobra.Command{
+		Use: "rm AGENT", Short: "Delete the knowledge bases of an agent", Args: checkArgCount(1, 1, "the agent"), ValidArgsFunction: completeAgents(op),
 	})
 	cmd.Flags().StringVar(&opts.node, "node", "", "the `ID` of the rag node; without it all are deleted")
 	return cmd
 }
 
-func runRagRm(_ context.Context, env *environment, opts ragRmOptions, args []string) error {
-	removed, err := env.process.Knowledge().RemoveBases(args[0], opts.node)
+func runRagRm(_ context.Context, con *console.Console, p *app.Process, opts ragRmOptions, args []string) error {
+	removed, err := p.Knowledge().RemoveBases(args[0], opts.node)
 	for _, path := range removed {
-		env.err.PrintLine("removed " + env.err.Name(env.process.Dirs.ShortPath(path)))
+		con.Screen.PrintLine("removed " + con.Screen.Name(p.Dirs.ShortPath(path)))
 	}
 	if err == nil && removed == nil {
-		env.err.PrintLine("there was no knowledge base")
+		con.Screen.PrintLine("there was no knowledge base")
 	}
 	return err
 }

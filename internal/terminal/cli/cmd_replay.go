@@ -8,9 +8,11 @@ import (
 
 	"raddle.dev/internal/base/failure"
 	"raddle.dev/internal/base/wording"
+	"raddle.dev/internal/process/app"
 	"raddle.dev/internal/proving/replay"
 	"raddle.dev/internal/storage/config"
 	"raddle.dev/internal/storage/runfile"
+	"raddle.dev/internal/terminal/console"
 )
 
 // replayOptions are the flags of "replay".
@@ -21,7 +23,9 @@ type replayOptions struct {
 
 func newReplayCommand(env *environment) *cobra.Command {
 	var opts replayOptions
-	cmd := newCommand(env, &opts, runReplay, &cobra.Command{
+	cmd := newCommand(&env.opener, &opts, func(ctx context.Context, _ *console.Console, _ *app.Process, opts replayOptions, args []string) error {
+		return runReplay(ctx, env, opts, args)
+	}, &cobra.Command{
 		Use:   "replay RUN|FILE",
 		Short: "Execute a run again, offline, and show the first difference",
 		Long: `Executes a recorded run again with its agent as it is now. What the run got from models, scripts, tools, searches and
@@ -39,7 +43,7 @@ ask or be denied.`,
   raddle replay last --live
   raddle replay last --with-rules strict.yaml`,
 		Args:              checkArgCount(1, 1, "the id of a run, or a file,"),
-		ValidArgsFunction: completeRuns(env, 1, nil),
+		ValidArgsFunction: completeRuns(&env.opener, 1, nil),
 	})
 	flags := cmd.Flags()
 	flags.StringVar(&opts.agent, "agent", "", "replay with the agent at `PATH` instead of the one that ran")
@@ -54,22 +58,22 @@ func runReplay(ctx context.Context, env *environment, opts replayOptions, args [
 	if opts.rules != "" && (opts.live || opts.until != "") {
 		return badUsage("leave --live and --until out", "--with-rules executes nothing, so it goes with neither --live nor --until")
 	}
-	job, err := newReplayJob(ctx, env, args[0], opts.agent)
+	job, err := newReplayJob(ctx, env.process, args[0], opts.agent)
 	if err == nil && opts.live {
-		err = checkLive(ctx, env, args[0])
+		err = checkLive(ctx, env.process, args[0])
 	}
 	if err != nil {
 		return err
 	}
 	if opts.rules != "" {
-		return judgeCalls(ctx, env, job, opts)
+		return judgeCalls(ctx, env.Console, env.process, job, opts)
 	}
 	job.Until = opts.until
 	res, err := replay.Execute(ctx, job)
 	if err != nil {
 		return err
 	}
-	if err := env.printResult(opts.output, res, func() string { return res.Describe(env.out.Paint) }); err != nil {
+	if err := env.PrintResult(opts.output, res, func() string { return res.Describe(env.Out.Paint) }); err != nil {
 		return err
 	}
 	if opts.live && opts.until == "" && (res.Difference != nil || res.Ended != "") {
@@ -82,16 +86,16 @@ func runReplay(ctx context.Context, env *environment, opts replayOptions, args [
 }
 
 // judgeCalls implements --with-rules.
-func judgeCalls(ctx context.Context, env *environment, job replay.Job, opts replayOptions) error {
-	res, err := replay.JudgeCalls(ctx, env.process, job, opts.rules)
+func judgeCalls(ctx context.Context, con *console.Console, p *app.Process, job replay.Job, opts replayOptions) error {
+	res, err := replay.JudgeCalls(ctx, p, job, opts.rules)
 	if err != nil {
 		return err
 	}
 	width := 0
-	if env.out.IsTerminal() {
-		width, _ = env.out.Size()
+	if con.Out.IsTerminal() {
+		width, _ = con.Out.Size()
 	}
-	if err := env.printResult(opts.output, res, func() string { return res.Describe(width, env.out.Colors) }); err != nil {
+	if err := con.PrintResult(opts.output, res, func() string { return res.Describe(width, con.Out.Colors) }); err != nil {
 		return err
 	}
 	if res.IsStricter() {
@@ -101,11 +105,11 @@ func judgeCalls(ctx context.Context, env *environment, job replay.Job, opts repl
 }
 
 // checkLive returns an error if a recording came from elsewhere, and no one has accepted it: its answers would allow calls here.
-func checkLive(ctx context.Context, env *environment, name string) error {
-	if config.IsFile(env.process.Dirs.AbsPath(name)) {
+func checkLive(ctx context.Context, p *app.Process, name string) error {
+	if config.IsFile(p.Dirs.AbsPath(name)) {
 		return failure.NewUsage("put it into the store, and look at it: raddle runs import "+wording.QuoteWord(name), "--live: the answers in %s would allow calls on this machine", name)
 	}
-	d, err := env.process.Runs.ReadRunDetail(ctx, name)
+	d, err := p.Runs.ReadRunDetail(ctx, name)
 	if err == nil && d.Foreign != nil && (d.Foreign.Accepted == nil || !d.Foreign.Accepted.Whole) {
 		err = failure.NewUsage("look at what it brings: raddle resume "+d.Run, "--live: run %s came from %s, and no one has accepted what it brings: its answers would allow calls on this machine", d.Run, d.Foreign.From)
 	}
@@ -119,30 +123,31 @@ func continueLive(ctx context.Context, env *environment, res *replay.Result, rec
 		return err
 	}
 	adjust := req.Adjust
-	req.UIHooks = newUIHooks(ctx, env)
+	req.UIHooks = newUIHooks(ctx, env.Console, env.process, &env.foreground)
 	req.Adjust = adjust
-	run, err := startPrompted(ctx, env, req)
+	run, err := startPrompted(ctx, &env.opener, req)
 	if err != nil {
 		return err
 	}
-	d := &drive{env: env, run: run, format: format}
+	d := newDrive(env.Console, env.process, &env.foreground, run)
+	d.format = format
 	return d.runWithAnswers(answers)
 }
 
 // newReplayJob returns what to replay: a run of the store or an exported one, with the agent at a path, or its own if that is empty.
-func newReplayJob(ctx context.Context, env *environment, name, agent string) (j replay.Job, err error) {
+func newReplayJob(ctx context.Context, p *app.Process, name, agent string) (j replay.Job, err error) {
 	if agent != "" {
-		place, err := env.process.FindAgent(agent)
+		place, err := p.FindAgent(agent)
 		if err != nil {
 			return j, err
 		}
 		j.Agent = place.Dir
 	}
 	var f *runfile.File
-	if path := env.process.Dirs.AbsPath(name); config.IsFile(path) {
+	if path := p.Dirs.AbsPath(name); config.IsFile(path) {
 		f, err = runfile.Load(path)
 	} else {
-		f, err = collectRun(ctx, env, name)
+		f, err = collectRun(ctx, p, name)
 	}
 	if err == nil {
 		j.Recording, err = replay.NewRecording(ctx, f)
@@ -151,11 +156,11 @@ func newReplayJob(ctx context.Context, env *environment, name, agent string) (j 
 }
 
 // writeCase implements "test --from".
-func writeCase(ctx context.Context, env *environment, run string, args []string) error {
+func writeCase(ctx context.Context, con *console.Console, p *app.Process, run string, args []string) error {
 	if len(args) > 1 {
 		return badUsage("name one directory, or none", "raddle test --from: unexpected argument %q", args[1])
 	}
-	job, err := newReplayJob(ctx, env, run, strings.Join(args, ""))
+	job, err := newReplayJob(ctx, p, run, strings.Join(args, ""))
 	if err != nil {
 		return err
 	}
@@ -164,9 +169,9 @@ func writeCase(ctx context.Context, env *environment, run string, args []string)
 		return err
 	}
 	for _, f := range failures {
-		env.printWarning("the case does not pass yet: " + plainText(f.Message))
+		con.PrintWarning("the case does not pass yet: " + plainText(f.Message))
 	}
-	env.printNote("raddle: a test case of run %s is in %s", job.Recording.Run, env.process.Dirs.ShortPath(path))
-	env.printNote("next: raddle test %s", wording.QuoteWord(env.process.Dirs.ShortPath(path)))
+	con.PrintNote("raddle: a test case of run %s is in %s", job.Recording.Run, p.Dirs.ShortPath(path))
+	con.PrintNote("next: raddle test %s", wording.QuoteWord(p.Dirs.ShortPath(path)))
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"raddle.dev/graph"
 	"raddle.dev/internal/process/app"
 	"raddle.dev/internal/storage/runs"
+	"raddle.dev/internal/terminal/console"
 	"raddle.dev/tool"
 )
 
@@ -39,9 +40,9 @@ The run continues after its last recorded result. The prompt, the model and the 
   raddle resume last --accept-changes
   raddle resume last --in-doubt skip`,
 		Args:              checkArgCount(1, 1, "the id of a run"),
-		ValidArgsFunction: completeRuns(env, 1, func(r runs.Info) bool { return !r.Final && r.Status != runs.Running }),
+		ValidArgsFunction: completeRuns(&env.opener, 1, func(r runs.Info) bool { return !r.Final && r.Status != runs.Running }),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return reportRefusal(env, opts.output, runResume(cmd.Context(), env, opts, args))
+			return reportRefusal(env.Console, opts.output, runResume(cmd.Context(), env, opts, args))
 		},
 	}
 	flags := cmd.Flags()
@@ -52,12 +53,12 @@ The run continues after its last recorded result. The prompt, the model and the 
 	flags.StringVar(&opts.Agent, "agent", "", "where the agent is now: `PATH`")
 	addOutputFlag(cmd, &opts.output, "write the result as `FORMAT`: text, json or stream-json")
 	flags.BoolVar(&opts.raw, "raw", false, "show replies on the terminal as they are written, without formatting their Markdown")
-	addTraceFlag(cmd, env)
+	addTraceFlag(cmd, &env.opener)
 	flags.BoolVarP(&opts.noStream, "no-stream", "S", false, "show no text and no live lines on the terminal before the end")
 	addNoBoxFlag(cmd, &opts.noBox)
 	addModeFlag(cmd, &opts.mode, "what runs without a question from now on: `MODE` plan, ask, edits or box (default: as before)")
 	completeWords(cmd, "in-doubt", tool.Doubts...)
-	_ = cmd.RegisterFlagCompletionFunc("answer", completeAnswers(env))
+	_ = cmd.RegisterFlagCompletionFunc("answer", completeAnswers(&env.opener))
 	return cmd
 }
 
@@ -74,28 +75,32 @@ func runResume(ctx context.Context, env *environment, opts resumeOptions, args [
 		return err
 	}
 	env.process.Tools.NoBox = opts.noBox
-	opts.UIHooks, opts.InDoubt, opts.Mode = newUIHooks(ctx, env), doubt, mode
+	opts.UIHooks, opts.InDoubt, opts.Mode = newUIHooks(ctx, env.Console, env.process, &env.foreground), doubt, mode
 	run, err := env.process.ResumeRun(ctx, args[0], opts.ResumeOptions)
 	if over, ok := errors.AsType[*runs.EndedError](err); ok { // the process that created the result may have died before it printed it
 		if len(opts.answers) > 0 {
 			err = runs.ExplainAnswered(ctx, env.process.Runs, over.ID, []string{strings.SplitN(opts.answers[0], "=", 2)[0], ""}, err)
 		}
-		err = errors.Join(err, printOver(ctx, env, over, opts.output))
+		err = errors.Join(err, printOver(ctx, env.Console, env.process, over, opts.output))
 	}
 	if err != nil {
 		return err
 	}
-	d := &drive{env: env, run: run, format: opts.output, still: opts.noStream, raw: opts.raw, inDoubt: doubt}
+	d := newDrive(env.Console, env.process, &env.foreground, run)
+	d.format = opts.output
+	d.still = opts.noStream
+	d.raw = opts.raw
+	d.inDoubt = doubt
 	return d.runWithAnswers(opts.answers)
 }
 
 // printOver prints the result of a run that is over, as the run did.
-func printOver(ctx context.Context, env *environment, over *runs.EndedError, format string) error {
+func printOver(ctx context.Context, con *console.Console, p *app.Process, over *runs.EndedError, format string) error {
 	if format == formatText {
-		env.out.PrintText(over.Output)
+		con.Out.PrintText(over.Output)
 		return nil
 	}
-	detail, err := env.process.Runs.ReadView(ctx, over.ID)
+	detail, err := p.Runs.ReadView(ctx, over.ID)
 	if err != nil {
 		return err
 	}
@@ -106,9 +111,9 @@ func printOver(ctx context.Context, env *environment, over *runs.EndedError, for
 		o := flow.OutcomeOf(graph.Result{Status: graph.Done, Value: detail.Snapshot.Result})
 		r.Output, r.ExitCode, r.Error = &o.Output, o.ExitCode, nil
 	}
-	if err := fromJournal(env, detail, r); err != nil {
+	if err := fromJournal(p, detail, r); err != nil {
 		return err
 	}
-	writeReport(env, format, r, 1)
+	writeReport(con, format, r, 1)
 	return nil
 }

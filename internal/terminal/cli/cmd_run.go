@@ -14,6 +14,7 @@ import (
 	"raddle.dev/internal/process/app"
 	"raddle.dev/internal/process/gather"
 	"raddle.dev/internal/process/toolbox"
+	"raddle.dev/internal/terminal/console"
 	"raddle.dev/llm"
 	"raddle.dev/tool/permission"
 )
@@ -49,9 +50,9 @@ otherwise the run parks with exit code 5 and "raddle resume" continues it.`,
   git diff | raddle run reviewer - "Review this change:"
   raddle run writer -f notes.md --model openai:gpt-5 --output json`,
 		Args:              checkArgCount(1, -1, "the agent"),
-		ValidArgsFunction: completeAgents(env),
+		ValidArgsFunction: completeAgents(&env.opener),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return reportRefusal(env, opts.output, runRun(cmd.Context(), env, opts, args))
+			return reportRefusal(env.Console, opts.output, runRun(cmd.Context(), env, opts, args))
 		},
 	}
 	flags := cmd.Flags()
@@ -61,15 +62,15 @@ otherwise the run parks with exit code 5 and "raddle resume" continues it.`,
 	flags.StringArrayVar(&opts.variables, "agent-variable", nil, "set a variable of the agent: `NAME VALUE` (repeatable)")
 	addOutputFlag(cmd, &opts.output, "write the result as `FORMAT`: text, json or stream-json")
 	flags.BoolVar(&opts.raw, "raw", false, "show replies on the terminal as they are written, without formatting their Markdown")
-	addTraceFlag(cmd, env)
+	addTraceFlag(cmd, &env.opener)
 	flags.BoolVarP(&opts.noStream, "no-stream", "S", false, "show no text and no live lines on the terminal before the end")
 	flags.BoolVar(&opts.noStdin, "no-stdin", false, "do not read standard input")
 	flags.BoolVar(&opts.strict, "strict", false, "treat unknown keys as errors")
 	flags.BoolVar(&opts.headless, "headless", false, "never wait for a person: deny what needs permission, and let models decide for themselves")
 	flags.BoolVar(&opts.dry, "dry-run", false, "print the requests to models, and run nothing")
 	flags.StringVarP(&opts.session, "session", "s", "", "start or continue the session `NAME` (graph agents have none)")
-	_ = cmd.RegisterFlagCompletionFunc("model", completeModels(env))
-	addUserFlag(cmd, env)
+	_ = cmd.RegisterFlagCompletionFunc("model", completeModels(&env.opener))
+	addUserFlag(cmd, &env.opener)
 	addNoBoxFlag(cmd, &opts.noBox)
 	addModeFlag(cmd, &opts.mode, "what runs without a question: `MODE` plan, ask, edits or box (default: as configured, or edits)")
 	return cmd
@@ -91,7 +92,7 @@ func runRun(ctx context.Context, env *environment, opts runOptions, args []strin
 	if _, err := env.process.FindAgent(args[0]); err != nil { // before anything is read from a pipe
 		return err
 	}
-	text, err := promptText(env, args[1:], opts.noStdin)
+	text, err := promptText(env.Console, args[1:], opts.noStdin)
 	if err != nil {
 		return err
 	}
@@ -100,65 +101,68 @@ func runRun(ctx context.Context, env *environment, opts runOptions, args []strin
 		return err
 	}
 	for _, line := range report {
-		env.printNote("%s", term.CleanLine(line))
+		env.PrintNote("%s", term.CleanLine(line))
 	}
 	req := app.Request{
 		Agent: args[0], Prompt: text, Model: opts.model, Variables: variables, Session: opts.session, Strict: opts.strict, Headless: opts.headless,
-		UIHooks: newUIHooks(ctx, env),
+		UIHooks: newUIHooks(ctx, env.Console, env.process, &env.foreground),
 	}
 	req.Mode = mode
 	if err := req.Attach(files, env.process.Dirs.AbsPath); err != nil {
 		return err
 	}
-	run, err := startPrompted(ctx, env, req)
+	run, err := startPrompted(ctx, &env.opener, req)
 	if err != nil {
 		return err
 	}
 	if opts.dry {
-		return dryRun(env, run, opts.output)
+		return dryRun(env.Console, env.process, run, opts.output)
 	}
 	if run.Agent.Config != nil && strings.TrimSpace(run.Record.Prompt) == "" {
 		run.Close()
 		return badUsage("write one: raddle run "+wording.QuoteWord(args[0])+` "YOUR PROMPT"; or pipe it in`, "agent '%s' needs a prompt, and there is none", run.Agent.Name)
 	}
-	d := &drive{env: env, run: run, format: opts.output, still: opts.noStream, raw: opts.raw}
+	d := newDrive(env.Console, env.process, &env.foreground, run)
+	d.format = opts.output
+	d.still = opts.noStream
+	d.raw = opts.raw
 	return d.runWithAnswers(opts.answers)
 }
 
 // newUIHooks returns what the command line adds to the surroundings of agents.
-func newUIHooks(ctx context.Context, env *environment) app.UIHooks {
+func newUIHooks(ctx context.Context, con *console.Console, p *app.Process, fg *foreground) app.UIHooks {
 	s := app.UIHooks{Replays: func(file string) {
-		if w := env.watching.Load(); w != nil && !env.quiet {
-			note := "no model is called; replies come from " + env.process.Dirs.ShortPath(file)
+		if w := fg.watching.Load(); w != nil && !con.Quiet {
+			note := "no model is called; replies come from " + p.Dirs.ShortPath(file)
 			if w.report != nil {
-				w.addNote(env.err.Paint(term.Dim, "  "+note))
+				w.addNote(con.Screen.Paint(term.Dim, "  "+note))
 				return
 			}
 			w.addNote("raddle: " + note)
 		}
 	}}
-	s.StoreAway = func(err error) { tellStoreAway(env, err) }
-	s.Terminal = func() (*toolbox.Terminal, error) { return lendTerminal(env) }
-	s.Person = env.newPrompter() != nil
-	s.Log = env.runLogger()
-	addRetrievalHooks(ctx, env, &s)
+	s.StoreAway = func(err error) { tellStoreAway(con, err) }
+	s.Terminal = func() (*toolbox.Terminal, error) { return lendTerminal(con, fg) }
+	s.Person = con.NewPrompter() != nil
+	s.Log = runLogger(con, p)
+	addRetrievalHooks(ctx, con, p, &s)
 	return s
 }
 
 // tellStoreAway says that a run waits for its store, or that the store is back.
-func tellStoreAway(env *environment, err error) {
+func tellStoreAway(con *console.Console, err error) {
 	note := "the store is back"
 	if err != nil {
 		note = "the store is not available; raddle tries again: " + term.CleanLine(err.Error())
 	}
-	if !env.quiet {
-		env.err.PrintLine("raddle: " + note)
+	if !con.Quiet {
+		con.Screen.PrintLine("raddle: " + note)
 	}
 }
 
 // addUserFlag adds the flag of the user, whose values and memory the runs of the process use.
-func addUserFlag(cmd *cobra.Command, env *environment) {
-	cmd.Flags().StringVar(&env.user, "user", "", "run for `NAME`: memory and {{user.…}} are that person's (default: of no name)")
+func addUserFlag(cmd *cobra.Command, op *opener) {
+	cmd.Flags().StringVar(&op.user, "user", "", "run for `NAME`: memory and {{user.…}} are that person's (default: of no name)")
 }
 
 // addNoBoxFlag adds the flag that switches the box off.
@@ -222,17 +226,17 @@ type dryRequest struct {
 }
 
 // dryRun describes what a run would send to models. It calls and records nothing.
-func dryRun(env *environment, run *app.Run, format string) error {
+func dryRun(con *console.Console, p *app.Process, run *app.Run, format string) error {
 	defer run.Close()
 	r := dryReportOn(run.Agent, run.Record.Prompt)
 	if mode := run.Mode.Mode(); mode != permission.ModeEdits {
 		r.Notes = append(r.Notes, "the permission mode is "+string(mode)+"; raddle tools ls AGENT --mode "+string(mode)+" shows which tools ask")
 	}
-	noteFindings(env, run.Agent)
+	noteFindings(con, p, run.Agent)
 	if format == formatStream {
 		format = formatJSON
 	}
-	return env.printResult(format, r, r.String)
+	return con.PrintResult(format, r, r.String)
 }
 
 func dryReportOn(a *flow.Agent, prompt string) *dryReport {

@@ -13,12 +13,13 @@ import (
 	"raddle.dev/internal/process/app"
 	"raddle.dev/internal/report/overview"
 	"raddle.dev/internal/storage/runs"
+	"raddle.dev/internal/terminal/console"
 	"raddle.dev/internal/terminal/runview"
 )
 
 func newRunsCommand(env *environment) *cobra.Command {
-	list := newRunsLsCommand(env)
-	cmd := newGroup(env, &cobra.Command{
+	list := newRunsLsCommand(&env.opener)
+	cmd := newGroup(&env.opener, &cobra.Command{
 		Use:   "runs COMMAND",
 		Short: "List, inspect, fork and delete runs",
 		Long: `The journal of a run records everything that it did. RUN is the id of a run, or a unique prefix of it; last is
@@ -29,9 +30,9 @@ a run, as "raddle runs show" lists them. Without a command, raddle lists the run
   raddle runs diff last@3
   raddle runs fork last@7`,
 	},
-		list, newRunsShowCommand(env), newRunsHistoryCommand(env), newRunsDiffCommand(env), newRunsBlameCommand(env),
-		newRunsForkCommand(env), newRunsEditCommand(env), newRunsPruneCommand(env), newRunsGCCommand(env), newRunsRmCommand(env),
-		newRunsCancelCommand(env), newRunsExportCommand(env), newRunsImportCommand(env))
+		list, newRunsShowCommand(&env.opener), newRunsHistoryCommand(&env.opener), newRunsDiffCommand(&env.opener), newRunsBlameCommand(&env.opener),
+		newRunsForkCommand(env), newRunsEditCommand(&env.opener), newRunsPruneCommand(&env.opener), newRunsGCCommand(&env.opener), newRunsRmCommand(&env.opener),
+		newRunsCancelCommand(&env.opener), newRunsExportCommand(&env.opener), newRunsImportCommand(&env.opener))
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		list.SetContext(cmd.Context())
 		return list.RunE(list, nil)
@@ -46,9 +47,9 @@ type runsLsOptions struct {
 	tree                  bool
 }
 
-func newRunsLsCommand(env *environment) *cobra.Command {
+func newRunsLsCommand(op *opener) *cobra.Command {
 	var opts runsLsOptions
-	cmd := newCommand(env, &opts, runRunsLs, &cobra.Command{
+	cmd := newCommand(op, &opts, runRunsLs, &cobra.Command{
 		Use:   "ls",
 		Short: "List runs, newest first",
 		Example: `  raddle runs ls
@@ -76,14 +77,14 @@ func statusNames() []string {
 // defaultRuns is how many runs a list for people shows.
 const defaultRuns = 100
 
-func runRunsLs(ctx context.Context, env *environment, opts runsLsOptions, _ []string) error {
+func runRunsLs(ctx context.Context, con *console.Console, p *app.Process, opts runsLsOptions, _ []string) error {
 	if opts.limit < 0 && opts.output == formatText {
 		opts.limit = defaultRuns
 	}
 	if opts.tree {
-		return printRunTree(ctx, env, opts)
+		return printRunTree(ctx, con, p, opts)
 	}
-	all, err := env.process.Runs.ListRuns(ctx, "")
+	all, err := p.Runs.ListRuns(ctx, "")
 	if err != nil {
 		return err
 	}
@@ -97,19 +98,19 @@ func runRunsLs(ctx context.Context, env *environment, opts runsLsOptions, _ []st
 			list = append(list, r)
 		}
 	}
-	defer noteOlderRuns(env, more)
+	defer noteOlderRuns(con, more)
 	if opts.output == formatJSON {
-		return env.printJSON(list)
+		return con.PrintJSON(list)
 	}
-	sums, err := summarizeRuns(ctx, env, list)
+	sums, err := summarizeRuns(ctx, p, list)
 	if err != nil {
 		return err
 	}
 	rows := make([]runview.Row, len(list))
 	for i := range list {
-		rows[i] = runview.NewRow(env.process, list[i].Run, &list[i], sums[i], env.marksStatus())
+		rows[i] = runview.NewRow(p, list[i].Run, &list[i], sums[i], con.MarksStatus())
 	}
-	printRuns(env, rows)
+	printRuns(con, rows)
 	return nil
 }
 
@@ -119,14 +120,14 @@ func (o *runsLsOptions) wants(r *runs.Info) bool {
 }
 
 // summarizeRuns reads the summaries of runs for a list. A damaged run has none; one that turns out to be damaged becomes so in the list.
-func summarizeRuns(ctx context.Context, env *environment, list []runs.Info) ([]runs.Summary, error) {
+func summarizeRuns(ctx context.Context, p *app.Process, list []runs.Info) ([]runs.Summary, error) {
 	sums := make([]runs.Summary, len(list))
 	for i := range list {
 		if list[i].Status == runs.Damaged {
 			continue
 		}
 		var err error
-		if sums[i], err = env.process.Runs.SummarizeRun(ctx, &list[i]); err != nil {
+		if sums[i], err = p.Runs.SummarizeRun(ctx, &list[i]); err != nil {
 			if !runs.IsDamage(err) {
 				return nil, err
 			}
@@ -137,15 +138,15 @@ func summarizeRuns(ctx context.Context, env *environment, list []runs.Info) ([]r
 }
 
 // noteOlderRuns says how many runs a list has left out.
-func noteOlderRuns(env *environment, n int) {
+func noteOlderRuns(con *console.Console, n int) {
 	if n > 0 {
-		env.printNote("%s not listed; see all with: -n 0", wording.FormatCount(n, "older run"))
+		con.PrintNote("%s not listed; see all with: -n 0", wording.FormatCount(n, "older run"))
 	}
 }
 
 // printRunTree implements "runs ls --tree".
-func printRunTree(ctx context.Context, env *environment, opts runsLsOptions) error {
-	list, depths, err := env.process.Runs.ListRunTree(ctx)
+func printRunTree(ctx context.Context, con *console.Console, p *app.Process, opts runsLsOptions) error {
+	list, depths, err := p.Runs.ListRunTree(ctx)
 	if err != nil {
 		return err
 	}
@@ -158,15 +159,15 @@ func printRunTree(ctx context.Context, env *environment, opts runsLsOptions) err
 		}
 		list, more = list[:cut], len(list)-cut
 	}
-	listed, err := readTrees(ctx, env.process, list)
+	listed, err := readTrees(ctx, p, list)
 	if err != nil {
 		return err
 	}
-	defer noteOlderRuns(env, more)
+	defer noteOlderRuns(con, more)
 	if opts.output == formatJSON {
-		return env.printJSON(listed)
+		return con.PrintJSON(listed)
 	}
-	sums, err := summarizeRuns(ctx, env, list)
+	sums, err := summarizeRuns(ctx, p, list)
 	if err != nil {
 		return err
 	}
@@ -176,10 +177,10 @@ func printRunTree(ctx context.Context, env *environment, opts runsLsOptions) err
 		if from := list[i].From; depths[i] > 0 && from != nil {
 			id += fmt.Sprintf(" (from @%d)", from.At)
 		}
-		rows = append(rows, runview.NewRow(env.process, id, &list[i], sums[i], env.marksStatus()))
+		rows = append(rows, runview.NewRow(p, id, &list[i], sums[i], con.MarksStatus()))
 		rows = runview.AppendBranches(rows, &listed[i].Tree, depths[i])
 	}
-	printRuns(env, rows)
+	printRuns(con, rows)
 	return nil
 }
 
@@ -199,30 +200,16 @@ func (o *runsLsOptions) filterTree(all []runs.Info, depths []int) (list []runs.I
 }
 
 // printRuns writes a list of runs as a table.
-func printRuns(env *environment, rows []runview.Row) {
+func printRuns(con *console.Console, rows []runview.Row) {
 	if len(rows) == 0 {
-		env.printNote("no runs")
+		con.PrintNote("no runs")
 		return
 	}
 	table := term.NewTable(runview.Columns...)
 	for _, r := range rows {
 		table.AddRow(r)
 	}
-	env.printTable(table)
-}
-
-// marksStatus reports whether lists have signs before the status of a run.
-func (env *environment) marksStatus() bool { return env.out.IsTerminal() && !term.IsDumb() }
-
-// printTable writes a table; on a terminal it is cut to its width.
-func (env *environment) printTable(table interface {
-	Paint(width int, colors term.Colors) string
-}) {
-	width := 0
-	if env.out.IsTerminal() {
-		width, _ = env.out.Size()
-	}
-	env.out.PrintText(table.Paint(width, env.out.Colors))
+	con.PrintTable(table)
 }
 
 // listedRun is a run as "runs ls --tree --output json" writes it.

@@ -12,10 +12,11 @@ import (
 	"raddle.dev/internal/process/app"
 	"raddle.dev/internal/report/story"
 	"raddle.dev/internal/storage/runs"
+	"raddle.dev/internal/terminal/console"
 )
 
-func newRunsDiffCommand(env *environment) *cobra.Command {
-	return newOutputCommand(env, "write the differences as `FORMAT`: text or json", runRunsDiff, &cobra.Command{
+func newRunsDiffCommand(op *opener) *cobra.Command {
+	return newOutputCommand(op, "write the differences as `FORMAT`: text or json", runRunsDiff, &cobra.Command{
 		Use:   "diff RUN[@N] [RUN[@N]]",
 		Short: "Compare the state of two checkpoints, or of two runs",
 		Long: `RUN@N is a checkpoint of a run, as "raddle runs show" lists them; RUN alone is the current state of the run.
@@ -24,21 +25,21 @@ With one argument, RUN@N is compared with the current state, and RUN with its ow
   raddle runs diff last@3 last@7
   raddle runs diff last last~1`,
 		Args:              checkArgCount(1, 2, "a checkpoint"),
-		ValidArgsFunction: completePoints(env, 2),
+		ValidArgsFunction: completePoints(op, 2),
 	})
 }
 
-func runRunsDiff(ctx context.Context, env *environment, opts outputOptions, args []string) error {
-	from, to, err := diffPoints(ctx, env.process, args)
+func runRunsDiff(ctx context.Context, con *console.Console, p *app.Process, opts outputOptions, args []string) error {
+	from, to, err := diffPoints(ctx, p, args)
 	if err != nil {
 		return err
 	}
-	was, is, changes, err := env.process.Runs.DiffPoints(ctx, from, to)
+	was, is, changes, err := p.Runs.DiffPoints(ctx, from, to)
 	if err != nil {
 		return err
 	}
 	if opts.output == formatJSON {
-		return env.printJSON(struct {
+		return con.PrintJSON(struct {
 			From    runs.Point    `json:"from"`
 			To      runs.Point    `json:"to"`
 			Changes []runs.Change `json:"changes"`
@@ -48,9 +49,9 @@ func runRunsDiff(ctx context.Context, env *environment, opts outputOptions, args
 	if len(changes) > 0 {
 		differences = wording.FormatCount(len(changes), "key") + " differ"
 	}
-	env.printNote("raddle: from %s to %s: %s", was, is, differences)
+	con.PrintNote("raddle: from %s to %s: %s", was, is, differences)
 	for _, c := range changes {
-		env.out.PrintText(story.FormatChange(&c, env.out.Colors))
+		con.Out.PrintText(story.FormatChange(&c, con.Out.Colors))
 	}
 	return nil
 }
@@ -75,8 +76,8 @@ func diffPoints(ctx context.Context, p *app.Process, args []string) (from, to st
 	return runs.Point{Run: run, At: list[len(list)-1].At}.String(), run, nil
 }
 
-func newRunsBlameCommand(env *environment) *cobra.Command {
-	return newOutputCommand(env, "write the list as `FORMAT`: text or json", runRunsBlame, &cobra.Command{
+func newRunsBlameCommand(op *opener) *cobra.Command {
+	return newOutputCommand(op, "write the list as `FORMAT`: text or json", runRunsBlame, &cobra.Command{
 		Use:   "blame RUN[@N] [KEY]",
 		Short: "Show what wrote a key of the state, newest first",
 		Long: `Without KEY, raddle lists all keys with what wrote each of them last.
@@ -85,19 +86,19 @@ For a fork, the list continues in the run that it was forked from.`,
   raddle runs blame last owner
   raddle runs blame last@7 owner --output json`,
 		Args:              checkArgCount(1, 2, "the id of a run"),
-		ValidArgsFunction: completeKeys(env),
+		ValidArgsFunction: completeKeys(op),
 	})
 }
 
-func runRunsBlame(ctx context.Context, env *environment, opts outputOptions, args []string) error {
+func runRunsBlame(ctx context.Context, con *console.Console, p *app.Process, opts outputOptions, args []string) error {
 	if len(args) == 1 {
-		return blameAllKeys(ctx, env, opts, args[0])
+		return blameAllKeys(ctx, con, p, opts, args[0])
 	}
-	authors, err := env.process.Runs.BlameKey(ctx, args[0], args[1])
+	authors, err := p.Runs.BlameKey(ctx, args[0], args[1])
 	if err != nil {
 		return err
 	}
-	return env.printResult(opts.output, authors, func() string {
+	return con.PrintResult(opts.output, authors, func() string {
 		return term.FormatRows(authors,
 			term.NewColumn("CHECKPOINT", func(a runs.Author) string { return a.Point.String() }),
 			term.NewColumn("TIME", func(a runs.Author) string { return a.Time.Local().Format(time.DateTime) }),
@@ -107,12 +108,12 @@ func runRunsBlame(ctx context.Context, env *environment, opts outputOptions, arg
 }
 
 // blameAllKeys lists all keys of a run with their last writers.
-func blameAllKeys(ctx context.Context, env *environment, opts outputOptions, run string) error {
-	keys, err := env.process.Runs.BlameKeys(ctx, run)
+func blameAllKeys(ctx context.Context, con *console.Console, p *app.Process, opts outputOptions, run string) error {
+	keys, err := p.Runs.BlameKeys(ctx, run)
 	if err != nil {
 		return err
 	}
-	return env.printResult(opts.output, keys, func() string {
+	return con.PrintResult(opts.output, keys, func() string {
 		return term.FormatRows(keys,
 			term.NewColumn("KEY", func(k runs.KeyAuthor) string { return k.Key }),
 			term.NewColumn("CHECKPOINT", func(k runs.KeyAuthor) string { return k.Author.Point.String() }),
@@ -123,13 +124,13 @@ func blameAllKeys(ctx context.Context, env *environment, opts outputOptions, run
 }
 
 // completeKeys completes a run or a checkpoint, and then the keys of its state.
-func completeKeys(env *environment) cobra.CompletionFunc {
-	point := completePoints(env, 1)
+func completeKeys(op *opener) cobra.CompletionFunc {
+	point := completePoints(op, 1)
 	return func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 		if len(args) != 1 {
 			return point(cmd, args, word)
 		}
-		keys, err := env.openWithFaults().Runs.BlameKeys(context.Background(), args[0])
+		keys, err := op.openWithFaults().Runs.BlameKeys(context.Background(), args[0])
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}

@@ -8,14 +8,15 @@ import (
 
 	"raddle.dev/internal/process/app"
 	"raddle.dev/internal/storage/runfile"
+	"raddle.dev/internal/terminal/console"
 )
 
 // runsExportOptions are the flags of "runs export".
 type runsExportOptions struct{ file string }
 
-func newRunsExportCommand(env *environment) *cobra.Command {
+func newRunsExportCommand(op *opener) *cobra.Command {
 	var opts runsExportOptions
-	cmd := newCommand(env, &opts, runRunsExport, &cobra.Command{
+	cmd := newCommand(op, &opts, runRunsExport, &cobra.Command{
 		Use:   "export RUN",
 		Short: "Write a run to one file: its journal and the files of its agent",
 		Long: `The file is text, one JSON object a line: a header with the run and the version of raddle, the files of the agent, and
@@ -24,14 +25,14 @@ raddle knows. "raddle runs import" puts it into another store, and "raddle repla
 		Example: `  raddle runs export last -o bug.raddle
   raddle runs export last | head -n 1`,
 		Args:              checkArgCount(1, 1, "the id of a run"),
-		ValidArgsFunction: completeRuns(env, 1, nil),
+		ValidArgsFunction: completeRuns(op, 1, nil),
 	})
 	cmd.Flags().StringVarP(&opts.file, "output", "o", "", "write to `FILE` instead of standard output")
 	return cmd
 }
 
-func runRunsExport(ctx context.Context, env *environment, opts runsExportOptions, args []string) error {
-	f, err := collectRun(ctx, env, args[0])
+func runRunsExport(ctx context.Context, con *console.Console, p *app.Process, opts runsExportOptions, args []string) error {
+	f, err := collectRun(ctx, p, args[0])
 	if err != nil {
 		return err
 	}
@@ -40,25 +41,24 @@ func runRunsExport(ctx context.Context, env *environment, opts runsExportOptions
 		if err := f.Write(&b); err != nil {
 			return err
 		}
-		_, err := env.out.Write(b.Bytes())
+		_, err := con.Out.Write(b.Bytes())
 		return err
 	}
-	path := env.process.Dirs.AbsPath(opts.file)
+	path := p.Dirs.AbsPath(opts.file)
 	if err := f.Save(path); err != nil {
 		return badUsage("choose a file that can be written", "-o: %v", err)
 	}
-	env.printNote("raddle: run %s is in %s: %s", f.Run.Run, env.process.Dirs.ShortPath(path), f.Describe())
+	con.PrintNote("raddle: run %s is in %s: %s", f.Run.Run, p.Dirs.ShortPath(path), f.Describe())
 	return nil
 }
 
 // collectRun reads a run of the store without its secrets.
-func collectRun(ctx context.Context, env *environment, run string) (*runfile.File, error) {
-	p := env.process
+func collectRun(ctx context.Context, p *app.Process, run string) (*runfile.File, error) {
 	return runfile.Collect(ctx, runfile.Source{Archive: p.Runs, Run: run, Version: app.Version(), Secrets: p.Tools.SecretSet(), Learn: p.LearnSecrets})
 }
 
-func newRunsImportCommand(env *environment) *cobra.Command {
-	return newOutputCommand(env, "write the result as `FORMAT`: text or json", runRunsImport, &cobra.Command{
+func newRunsImportCommand(op *opener) *cobra.Command {
+	return newOutputCommand(op, "write the result as `FORMAT`: text or json", runRunsImport, &cobra.Command{
 		Use:   "import FILE",
 		Short: "Put an exported run into the store",
 		Long: `The run gets the id that it had. If the store has the run already, nothing changes; another run with this id is not
@@ -70,13 +70,13 @@ have seen, on a terminal, what it would do next: "raddle resume" shows that and 
 	})
 }
 
-func runRunsImport(ctx context.Context, env *environment, opts outputOptions, args []string) error {
-	path := env.process.Dirs.AbsPath(args[0])
+func runRunsImport(ctx context.Context, con *console.Console, p *app.Process, opts outputOptions, args []string) error {
+	path := p.Dirs.AbsPath(args[0])
 	f, err := runfile.Load(path)
 	if err != nil {
 		return err
 	}
-	st, err := env.process.Runs.OpenStore()
+	st, err := p.Runs.OpenStore()
 	if err != nil {
 		return err
 	}
@@ -84,6 +84,6 @@ func runRunsImport(ctx context.Context, env *environment, opts outputOptions, ar
 	if err != nil {
 		return err
 	}
-	env.printNote("raddle: %s", done.Describe())
-	return env.printResult(opts.output, done, func() string { return done.Run })
+	con.PrintNote("raddle: %s", done.Describe())
+	return con.PrintResult(opts.output, done, func() string { return done.Run })
 }

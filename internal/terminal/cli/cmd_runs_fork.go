@@ -10,6 +10,7 @@ import (
 	"raddle.dev/internal/base/wording"
 	"raddle.dev/internal/process/app"
 	"raddle.dev/internal/storage/runs"
+	"raddle.dev/internal/terminal/console"
 )
 
 // runsForkOptions are the flags of "runs fork".
@@ -21,7 +22,9 @@ type runsForkOptions struct {
 
 func newRunsForkCommand(env *environment) *cobra.Command {
 	var opts runsForkOptions
-	cmd := newCommand(env, &opts, runRunsFork, &cobra.Command{
+	cmd := newCommand(&env.opener, &opts, func(ctx context.Context, _ *console.Console, _ *app.Process, opts runsForkOptions, args []string) error {
+		return runRunsFork(ctx, env, opts, args)
+	}, &cobra.Command{
 		Use:   "fork RUN[@N]",
 		Short: "Start a new run as a copy of another at a checkpoint",
 		Long: `Prints the id of the new run. It has the state of the other one at the checkpoint, and continues with
@@ -33,7 +36,7 @@ the file of the agent stays as it is.`,
   raddle runs fork last@7 --set severity=low --resume
   raddle runs fork last@7 --model openai:gpt-5 --resume`,
 		Args:              checkArgCount(1, 1, "the id of a run"),
-		ValidArgsFunction: completePoints(env, 1),
+		ValidArgsFunction: completePoints(&env.opener, 1),
 	})
 	flags := cmd.Flags()
 	flags.StringArrayVar(&opts.set, "set", nil, "replace a value in the state of the copy: `KEY=VALUE` (repeatable)")
@@ -41,7 +44,7 @@ the file of the agent stays as it is.`,
 	flags.StringVarP(&opts.model, "model", "m", "", "use `CLIENT:MODEL` in the copy instead of every model of the agent")
 	flags.BoolVar(&opts.resume, "resume", false, "continue the copy on this terminal, like raddle resume")
 	addOutputFlag(cmd, &opts.output, "write the id, or the result with --resume, as `FORMAT`: text or json")
-	_ = cmd.RegisterFlagCompletionFunc("model", completeModels(env))
+	_ = cmd.RegisterFlagCompletionFunc("model", completeModels(&env.opener))
 	return cmd
 }
 
@@ -62,20 +65,20 @@ func runRunsFork(ctx context.Context, env *environment, opts runsForkOptions, ar
 	if err != nil {
 		return err
 	}
-	warnUnknownKeys(env, d, set)
-	env.printNote("raddle: run %s is a copy of %s", env.err.Paint(term.Cyan, id), origin)
+	warnUnknownKeys(env.Console, d, set)
+	env.PrintNote("raddle: run %s is a copy of %s", env.Screen.Paint(term.Cyan, id), origin)
 	if opts.resume {
-		return reportRefusal(env, opts.output, runResume(ctx, env, resumeOptions{output: opts.output}, []string{id}))
+		return reportRefusal(env.Console, opts.output, runResume(ctx, env, resumeOptions{output: opts.output}, []string{id}))
 	}
-	env.printNote("next: raddle resume %s", id)
-	return env.printResult(opts.output, struct {
+	env.PrintNote("next: raddle resume %s", id)
+	return env.PrintResult(opts.output, struct {
 		Run  string     `json:"run"`
 		From runs.Point `json:"from"`
 	}{id, origin}, func() string { return id })
 }
 
-func newRunsEditCommand(env *environment) *cobra.Command {
-	return newOutputCommand(env, "write the result as `FORMAT`: text or json", runRunsEdit, &cobra.Command{
+func newRunsEditCommand(op *opener) *cobra.Command {
+	return newOutputCommand(op, "write the result as `FORMAT`: text or json", runRunsEdit, &cobra.Command{
 		Use:   "edit RUN KEY=VALUE...",
 		Short: "Replace values in the state of a run that is not over",
 		Long: `A VALUE is read as in graph.yaml: 3, true, null, [a, b], {a: 1} and "quoted text" are what they look like,
@@ -84,44 +87,44 @@ questions; to edit an older checkpoint, fork it and edit the copy.`,
 		Example: `  raddle runs edit last severity=high
   raddle runs edit last 'owners=[ann, bob]' approved=true`,
 		Args:              checkArgCount(2, -1, "the id of a run, or KEY=VALUE,"),
-		ValidArgsFunction: completeRuns(env, 1, func(r runs.Info) bool { return !r.Final && r.Status != runs.Running }),
+		ValidArgsFunction: completeRuns(op, 1, func(r runs.Info) bool { return !r.Final && r.Status != runs.Running }),
 	})
 }
 
-func runRunsEdit(ctx context.Context, env *environment, opts outputOptions, args []string) error {
+func runRunsEdit(ctx context.Context, con *console.Console, p *app.Process, opts outputOptions, args []string) error {
 	set, err := app.ParseSettings("raddle runs edit", args[1:])
 	if err != nil {
 		return err
 	}
-	d, err := env.process.Runs.ReadRunDetail(ctx, args[0])
+	d, err := p.Runs.ReadRunDetail(ctx, args[0])
 	if err != nil {
 		return err
 	}
-	at, err := app.RecordChange(ctx, env.process, app.RunChange{ID: args[0], Set: set})
+	at, err := app.RecordChange(ctx, p, app.RunChange{ID: args[0], Set: set})
 	if err != nil {
 		return err
 	}
-	warnUnknownKeys(env, d, set)
+	warnUnknownKeys(con, d, set)
 	var keys []string
 	for _, s := range set {
 		keys = append(keys, s.Key)
 	}
-	env.printNote("raddle: run %s is edited at @%d: %s\nnext: raddle resume %s", at.Run, at.At, joinWords(keys), at.Run)
-	return env.printResult(opts.output, struct {
+	con.PrintNote("raddle: run %s is edited at @%d: %s\nnext: raddle resume %s", at.Run, at.At, joinWords(keys), at.Run)
+	return con.PrintResult(opts.output, struct {
 		runs.Point
 		Keys []string `json:"keys"`
 	}{at, keys}, func() string { return "" })
 }
 
 // warnUnknownKeys warns about keys that the state of a run did not have before they were set.
-func warnUnknownKeys(env *environment, d *runs.Detail, set []app.Setting) {
+func warnUnknownKeys(con *console.Console, d *runs.Detail, set []app.Setting) {
 	var known []string
 	for _, v := range d.Snapshot.Values {
 		known = append(known, v.Key)
 	}
 	for _, s := range set {
-		if !slices.Contains(known, s.Key) && !env.quiet {
-			env.printWarning("the state had no key " + wording.QuoteWord(s.Key) + suggestKey(s.Key, known))
+		if !slices.Contains(known, s.Key) && !con.Quiet {
+			con.PrintWarning("the state had no key " + wording.QuoteWord(s.Key) + suggestKey(s.Key, known))
 		}
 	}
 }

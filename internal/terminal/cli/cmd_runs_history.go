@@ -9,7 +9,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"raddle.dev/graph/history"
+	"raddle.dev/internal/process/app"
 	"raddle.dev/internal/report/story"
+	"raddle.dev/internal/terminal/console"
 )
 
 // runsHistoryOptions are the flags of "runs history".
@@ -18,9 +20,9 @@ type runsHistoryOptions struct {
 	raw    bool
 }
 
-func newRunsHistoryCommand(env *environment) *cobra.Command {
+func newRunsHistoryCommand(op *opener) *cobra.Command {
 	var opts runsHistoryOptions
-	cmd := newCommand(env, &opts, runRunsHistory, &cobra.Command{
+	cmd := newCommand(op, &opts, runRunsHistory, &cobra.Command{
 		Use:   "history RUN",
 		Short: "List what happened in a run, from its journal",
 		Long: `Lists what happened, oldest first: replies of models, calls of tools, questions and answers, and which node ran when.
@@ -28,7 +30,7 @@ The number of each line is that of the record. --raw lists every record with its
 		Example: `  raddle runs history last
   raddle runs history last --raw`,
 		Args:              checkArgCount(1, 1, "the id of a run"),
-		ValidArgsFunction: completeRuns(env, 1, nil),
+		ValidArgsFunction: completeRuns(op, 1, nil),
 	})
 	addOutputFlag(cmd, &opts.output, "write the list as `FORMAT`: text or json")
 	cmd.Flags().BoolVar(&opts.raw, "raw", false, "list every record with its codes, newest first")
@@ -50,11 +52,11 @@ func lineOf(e *history.Entry) historyLine {
 	return historyLine{e.Seq, e.Time, e.Kind.String(), e.Path, e.What, e.Next, e.By}
 }
 
-func runRunsHistory(ctx context.Context, env *environment, opts runsHistoryOptions, args []string) error {
+func runRunsHistory(ctx context.Context, con *console.Console, p *app.Process, opts runsHistoryOptions, args []string) error {
 	if opts.output == formatText && !opts.raw {
-		return printStory(ctx, env, args[0])
+		return printStory(ctx, con, p, args[0])
 	}
-	_, entries, err := env.process.Runs.ReadHistory(ctx, args[0])
+	_, entries, err := p.Runs.ReadHistory(ctx, args[0])
 	if err != nil {
 		return err
 	}
@@ -62,7 +64,7 @@ func runRunsHistory(ctx context.Context, env *environment, opts runsHistoryOptio
 	for _, e := range entries {
 		lines = append(lines, lineOf(&e))
 	}
-	return env.printResult(opts.output, lines, func() string {
+	return con.PrintResult(opts.output, lines, func() string {
 		var b strings.Builder
 		for _, l := range lines {
 			text := fmt.Sprintf("%6d  %s  %-9s %s", l.Seq, l.Time.Local().Format("15:04:05.000"), l.Kind, l.Path+l.What)
@@ -79,12 +81,12 @@ func runRunsHistory(ctx context.Context, env *environment, opts runsHistoryOptio
 }
 
 // printStory prints what happened in a run, a line for each moment. A line above the first moment of a day names the day.
-func printStory(ctx context.Context, env *environment, run string) error {
-	v, err := env.process.Runs.ReadSession(ctx, run)
+func printStory(ctx context.Context, con *console.Console, p *app.Process, run string) error {
+	v, err := p.Runs.ReadSession(ctx, run)
 	if err != nil {
 		return err
 	}
 	moments := v.Moments()
-	env.out.PrintText(story.NewDescriber(moments, &v.Info).DescribeMoments(moments, env.out.Paint))
+	con.Out.PrintText(story.NewDescriber(moments, &v.Info).DescribeMoments(moments, con.Out.Paint))
 	return nil
 }

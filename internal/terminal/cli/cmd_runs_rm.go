@@ -14,51 +14,52 @@ import (
 	"raddle.dev/internal/process/app"
 	"raddle.dev/internal/storage/config"
 	"raddle.dev/internal/storage/runs"
+	"raddle.dev/internal/terminal/console"
 )
 
 // runsRmOptions are the flags of "runs rm".
 type runsRmOptions struct{ finished, sessions bool }
 
-func newRunsRmCommand(env *environment) *cobra.Command {
+func newRunsRmCommand(op *opener) *cobra.Command {
 	var opts runsRmOptions
-	cmd := newCommand(env, &opts, runRunsRm, &cobra.Command{
+	cmd := newCommand(op, &opts, runRunsRm, &cobra.Command{
 		Use:   "rm RUN...",
 		Short: "Delete runs permanently",
 		Long: `Removes runs with all their records. --all-finished removes the runs that are over, but not sessions: a session
 is a conversation, and is removed only if you name it or add --sessions.`,
 		Example: `  raddle runs rm last last~1
   raddle runs rm --all-finished`,
-		ValidArgsFunction: completeRuns(env, 0, func(r runs.Info) bool { return r.Status != runs.Running }),
+		ValidArgsFunction: completeRuns(op, 0, func(r runs.Info) bool { return r.Status != runs.Running }),
 	})
 	cmd.Flags().BoolVar(&opts.finished, "all-finished", false, "remove all runs that are over; those that wait or failed stay, and so do sessions")
 	cmd.Flags().BoolVar(&opts.sessions, "sessions", false, "with --all-finished: remove sessions, too, whose last turn is over")
 	return cmd
 }
 
-func runRunsRm(ctx context.Context, env *environment, opts runsRmOptions, args []string) error {
+func runRunsRm(ctx context.Context, con *console.Console, p *app.Process, opts runsRmOptions, args []string) error {
 	switch {
 	case opts.finished && len(args) > 0:
 		return badUsage("leave one of them out", "--all-finished already selects the runs")
 	case opts.finished:
-		return removeFinished(ctx, env, opts.sessions)
+		return removeFinished(ctx, con, p, opts.sessions)
 	case opts.sessions:
 		return badUsage("add --all-finished, or name the sessions", "--sessions goes with --all-finished")
 	case len(args) == 0:
 		return badUsage("usage: raddle runs rm RUN...", "raddle runs rm: the id of a run is missing")
 	}
-	ids, err := resolveLastWords(ctx, env, args)
+	ids, err := resolveLastWords(ctx, p, args)
 	if err != nil {
 		return err
 	}
-	return removeRuns(ctx, env, ids)
+	return removeRuns(ctx, con, p, ids)
 }
 
 // resolveLastWords replaces last and last~N by the ids that they mean now: the first of several
 // runs that a command changes may move the others in the list.
-func resolveLastWords(ctx context.Context, env *environment, refs []string) ([]string, error) {
+func resolveLastWords(ctx context.Context, p *app.Process, refs []string) ([]string, error) {
 	ids := slices.Clone(refs)
 	for i, ref := range refs {
-		id, err := env.process.Runs.ResolveLast(ctx, ref)
+		id, err := p.Runs.ResolveLast(ctx, ref)
 		if err != nil {
 			return nil, err
 		}
@@ -69,8 +70,8 @@ func resolveLastWords(ctx context.Context, env *environment, refs []string) ([]s
 
 // removeFinished removes the runs that are over, and with sessions also the sessions whose
 // last turn is over.
-func removeFinished(ctx context.Context, env *environment, sessions bool) error {
-	list, err := env.process.Runs.ListRuns(ctx, "")
+func removeFinished(ctx context.Context, con *console.Console, p *app.Process, sessions bool) error {
+	list, err := p.Runs.ListRuns(ctx, "")
 	if err != nil {
 		return err
 	}
@@ -85,16 +86,16 @@ func removeFinished(ctx context.Context, env *environment, sessions bool) error 
 			kept++
 		}
 	}
-	if err := env.process.Runs.RemoveRuns(ctx, ids, noteRemoved(env)); err != nil {
+	if err := p.Runs.RemoveRuns(ctx, ids, noteRemoved(con)); err != nil {
 		return err
 	}
 	if !sessions {
 		if kept > 0 {
-			env.printNote("raddle: %s not removed; to remove sessions, too: raddle runs rm --all-finished --sessions", wording.FormatCount(kept, "session"))
+			con.PrintNote("raddle: %s not removed; to remove sessions, too: raddle runs rm --all-finished --sessions", wording.FormatCount(kept, "session"))
 		}
-		return compactStore(ctx, env)
+		return compactStore(ctx, con, p)
 	}
-	all, err := env.process.Runs.ListSessions(ctx, "") // with all branches
+	all, err := p.Runs.ListSessions(ctx, "") // with all branches
 	if err != nil {
 		return err
 	}
@@ -104,23 +105,23 @@ func removeFinished(ctx context.Context, env *environment, sessions bool) error 
 			threads = append(threads, s.Thread)
 		}
 	}
-	return removeRuns(ctx, env, threads)
+	return removeRuns(ctx, con, p, threads)
 }
 
 // noteRemoved says that a run was removed.
-func noteRemoved(env *environment) func(id string) {
-	return func(id string) { env.printNote("removed run %s", id) }
+func noteRemoved(con *console.Console) func(id string) {
+	return func(id string) { con.PrintNote("removed run %s", id) }
 }
 
-func removeRuns(ctx context.Context, env *environment, ids []string) error {
+func removeRuns(ctx context.Context, con *console.Console, p *app.Process, ids []string) error {
 	for _, id := range ids {
-		id, err := env.process.Runs.RemoveRun(ctx, id)
+		id, err := p.Runs.RemoveRun(ctx, id)
 		if err != nil {
 			return err
 		}
-		noteRemoved(env)(id)
+		noteRemoved(con)(id)
 	}
-	return compactStore(ctx, env)
+	return compactStore(ctx, con, p)
 }
 
 // runsPruneOptions are the flags of "runs prune".
@@ -129,9 +130,9 @@ type runsPruneOptions struct {
 	age, output string
 }
 
-func newRunsPruneCommand(env *environment) *cobra.Command {
+func newRunsPruneCommand(op *opener) *cobra.Command {
 	var opts runsPruneOptions
-	cmd := newCommand(env, &opts, runRunsPrune, &cobra.Command{
+	cmd := newCommand(op, &opts, runRunsPrune, &cobra.Command{
 		Use:   "prune RUN...",
 		Short: "Shorten the journals of runs, from their beginning",
 		Long: `The status of the run, its state and all that a resume needs stay. raddle removes older checkpoints and the
@@ -140,7 +141,7 @@ journal can be cut only at a snapshot, so more may stay.`,
 		Example: `  raddle runs prune last
   raddle runs prune --keep-steps 10 last last~1`,
 		Args:              checkArgCount(1, -1, "the id of a run"),
-		ValidArgsFunction: completeRuns(env, 0, func(r runs.Info) bool { return r.Status != runs.Running }),
+		ValidArgsFunction: completeRuns(op, 0, func(r runs.Info) bool { return r.Status != runs.Running }),
 	})
 	flags := cmd.Flags()
 	flags.IntVar(&opts.keep.Steps, "keep-steps", 0, "keep the newest `N` steps")
@@ -150,7 +151,7 @@ journal can be cut only at a snapshot, so more may stay.`,
 	return cmd
 }
 
-func runRunsPrune(ctx context.Context, env *environment, opts runsPruneOptions, args []string) error {
+func runRunsPrune(ctx context.Context, con *console.Console, p *app.Process, opts runsPruneOptions, args []string) error {
 	if opts.age != "" {
 		d, err := parseAge("--keep-since", opts.age)
 		if err != nil {
@@ -161,20 +162,20 @@ func runRunsPrune(ctx context.Context, env *environment, opts runsPruneOptions, 
 	if opts.keep.Records < 0 || opts.keep.Steps < 0 {
 		return badUsage("give 0 or more", "the number of records or steps cannot be negative")
 	}
-	ids, err := resolveLastWords(ctx, env, args)
+	ids, err := resolveLastWords(ctx, p, args)
 	if err != nil {
 		return err
 	}
 	left := []runs.PruneResult{}
 	for _, id := range ids {
-		one, err := env.process.Runs.PruneRun(ctx, id, opts.keep)
+		one, err := p.Runs.PruneRun(ctx, id, opts.keep)
 		if err != nil {
 			return err
 		}
 		left = append(left, one)
-		env.printNote("raddle: run %s begins at @%d, %s removed", one.Run, one.First, wording.FormatCount(int(one.Removed), "record"))
+		con.PrintNote("raddle: run %s begins at @%d, %s removed", one.Run, one.First, wording.FormatCount(int(one.Removed), "record"))
 	}
-	return env.printResult(opts.output, left, func() string { return "" })
+	return con.PrintResult(opts.output, left, func() string { return "" })
 }
 
 // oldRun is the age from which finished runs are removed.
@@ -183,9 +184,9 @@ const oldRun = "30d"
 // runsGCOptions are the flags of "runs gc".
 type runsGCOptions struct{ age string }
 
-func newRunsGCCommand(env *environment) *cobra.Command {
+func newRunsGCCommand(op *opener) *cobra.Command {
 	var opts runsGCOptions
-	cmd := newCommand(env, &opts, runRunsGC, &cobra.Command{
+	cmd := newCommand(op, &opts, runRunsGC, &cobra.Command{
 		Use:   "gc",
 		Short: "Remove old finished runs",
 		Long: `Runs that wait, failed or were stopped stay, unless retention_failed of config.yaml says for how long failed runs are kept. Then raddle
@@ -198,8 +199,8 @@ removes unused space from the file of the runs. That needs as much free disk spa
 	return cmd
 }
 
-func runRunsGC(ctx context.Context, env *environment, opts runsGCOptions, _ []string) error {
-	keep := env.process.Config.Retention
+func runRunsGC(ctx context.Context, con *console.Console, p *app.Process, opts runsGCOptions, _ []string) error {
+	keep := p.Config.Retention
 	if opts.age != "" || keep.Done == 0 {
 		d, err := parseAge("--older-than", cmp.Or(opts.age, oldRun))
 		if err != nil {
@@ -207,29 +208,29 @@ func runRunsGC(ctx context.Context, env *environment, opts runsGCOptions, _ []st
 		}
 		keep.Done = max(d, 1) // 0: however young
 	}
-	ids, err := env.process.Runs.ListEndedRuns(ctx, keep.Done, keep.Failed)
+	ids, err := p.Runs.ListEndedRuns(ctx, keep.Done, keep.Failed)
 	if err != nil {
 		return err
 	}
 	if len(ids) == 0 {
-		env.printNote("nothing to remove: no run ended that long ago")
+		con.PrintNote("nothing to remove: no run ended that long ago")
 	}
-	if err := env.process.Runs.RemoveRuns(ctx, ids, noteRemoved(env)); err != nil {
+	if err := p.Runs.RemoveRuns(ctx, ids, noteRemoved(con)); err != nil {
 		return err
 	}
-	if n, err := runs.RemoveUnusedBundles(ctx, env.process.Runs); err != nil {
+	if n, err := runs.RemoveUnusedBundles(ctx, p.Runs); err != nil {
 		return err
 	} else if n > 0 {
-		env.printNote("removed %s of agents that no run needs", wording.FormatCount(n, "bundle"))
+		con.PrintNote("removed %s of agents that no run needs", wording.FormatCount(n, "bundle"))
 	}
-	return compactStore(ctx, env)
+	return compactStore(ctx, con, p)
 }
 
 // compactStore returns the space of removed runs to the file system.
-func compactStore(ctx context.Context, env *environment) error {
-	before, after, err := env.process.Runs.CompactStore(ctx)
+func compactStore(ctx context.Context, con *console.Console, p *app.Process) error {
+	before, after, err := p.Runs.CompactStore(ctx)
 	if err == nil && after < before {
-		env.printNote("the store has %s, %s before", formatMegabytes(after), formatMegabytes(before))
+		con.PrintNote("the store has %s, %s before", formatMegabytes(after), formatMegabytes(before))
 	}
 	return err
 }
@@ -245,29 +246,29 @@ func parseAge(flag, text string) (time.Duration, error) {
 	return d, nil
 }
 
-func newRunsCancelCommand(env *environment) *cobra.Command {
-	return newCommand(env, &noOptions{}, runRunsCancel, &cobra.Command{
+func newRunsCancelCommand(op *opener) *cobra.Command {
+	return newCommand(op, &noOptions{}, runRunsCancel, &cobra.Command{
 		Use:   "cancel RUN...",
 		Short: "End runs permanently, and keep their journals",
 		Long: `raddle stops the process that drives the run, as SIGTERM does, and waits for it. You cannot resume the run
 after that, but you can show, compare and fork it.`,
 		Example:           `  raddle runs cancel last`,
 		Args:              checkArgCount(1, -1, "the id of a run"),
-		ValidArgsFunction: completeRuns(env, 0, func(r runs.Info) bool { return !r.Final }),
+		ValidArgsFunction: completeRuns(op, 0, func(r runs.Info) bool { return !r.Final }),
 	})
 }
 
-func runRunsCancel(ctx context.Context, env *environment, _ noOptions, args []string) error {
-	ids, err := resolveLastWords(ctx, env, args)
+func runRunsCancel(ctx context.Context, con *console.Console, p *app.Process, _ noOptions, args []string) error {
+	ids, err := resolveLastWords(ctx, p, args)
 	if err != nil {
 		return err
 	}
 	for _, id := range ids {
-		at, err := app.RecordChange(ctx, env.process, app.RunChange{ID: id, Cancel: true})
+		at, err := app.RecordChange(ctx, p, app.RunChange{ID: id, Cancel: true})
 		if err != nil {
 			return err
 		}
-		env.printNote("cancelled run %s", at.Run)
+		con.PrintNote("cancelled run %s", at.Run)
 	}
 	return nil
 }

@@ -19,10 +19,12 @@ import (
 	"raddle.dev/internal/base/jsonvalue"
 	"raddle.dev/internal/base/term"
 	"raddle.dev/internal/base/wording"
+	"raddle.dev/internal/process/app"
 	"raddle.dev/internal/report/overview"
 	"raddle.dev/internal/report/question"
 	"raddle.dev/internal/report/story"
 	"raddle.dev/internal/storage/runs"
+	"raddle.dev/internal/terminal/console"
 	"raddle.dev/internal/terminal/runview"
 	"raddle.dev/tool/permission"
 )
@@ -35,9 +37,9 @@ type runsShowOptions struct {
 	why    bool
 }
 
-func newRunsShowCommand(env *environment) *cobra.Command {
+func newRunsShowCommand(op *opener) *cobra.Command {
 	var opts runsShowOptions
-	cmd := newCommand(env, &opts, runRunsShow, &cobra.Command{
+	cmd := newCommand(op, &opts, runRunsShow, &cobra.Command{
 		Use:   "show RUN[@N]",
 		Short: "Show a run: what was said, its path, state and result",
 		Long: `raddle reads only the run's journal: the agent need not exist any more.
@@ -46,7 +48,7 @@ Long values of the state are cut after three lines; --state shows them in full, 
 box was the reason, as it was recorded then.`,
 		Example:           "  raddle runs show last\n  raddle runs show last --why\n  raddle runs show last --output json\n  raddle runs show last@7 --state\n  raddle runs show last --web",
 		Args:              checkArgCount(1, 1, "the id of a run"),
-		ValidArgsFunction: completePoints(env, 1),
+		ValidArgsFunction: completePoints(op, 1),
 	})
 	addOutputFlag(cmd, &opts.output, "write it as `FORMAT`: text or json")
 	cmd.Flags().BoolVar(&opts.web, "web", false, "show it in a browser, as raddle studio RUN does")
@@ -55,31 +57,31 @@ box was the reason, as it was recorded then.`,
 	return cmd
 }
 
-func runRunsShow(ctx context.Context, env *environment, opts runsShowOptions, args []string) error {
+func runRunsShow(ctx context.Context, con *console.Console, p *app.Process, opts runsShowOptions, args []string) error {
 	if opts.why && (opts.web || opts.state) {
 		return badUsage("leave --web and --state out", "--why shows the calls instead of the rest, so it goes with neither --web nor --state")
 	}
 	if opts.web {
-		return runStudio(ctx, env, studioOptions{}, args)
+		return runStudio(ctx, con, p, studioOptions{}, args)
 	}
-	v, err := env.process.Runs.ReadView(ctx, args[0])
+	v, err := p.Runs.ReadView(ctx, args[0])
 	if err != nil {
 		return err
 	}
-	s, err := overview.DescribeRun(ctx, env.process, v)
+	s, err := overview.DescribeRun(ctx, p, v)
 	if err != nil {
 		return err
 	}
-	return env.printResult(opts.output, s, func() string {
+	return con.PrintResult(opts.output, s, func() string {
 		if opts.why {
-			return formatWhy(env, s)
+			return formatWhy(con, s)
 		}
 		return formatRun(s, opts.state)
 	})
 }
 
 // formatWhy returns what was decided about each call of a run, for people.
-func formatWhy(env *environment, s *overview.Run) string {
+func formatWhy(con *console.Console, s *overview.Run) string {
 	text := term.NewFields(10)
 	text.AddField("run", runs.Point{Run: s.Run, At: s.At}.String())
 	text.AddField("status", s.Status)
@@ -91,10 +93,10 @@ func formatWhy(env *environment, s *overview.Run) string {
 		text.AddField("elsewhere", b.Path+" worked in a run of its own: raddle runs show "+b.Run+" --why")
 	}
 	width := 0
-	if env.out.IsTerminal() {
-		width, _ = env.out.Size()
+	if con.Out.IsTerminal() {
+		width, _ = con.Out.Size()
 	}
-	return text.String() + story.NewDescriber(s.Moments, &s.Info).DescribeWhy(s.Calls, width, env.out.Colors)
+	return text.String() + story.NewDescriber(s.Moments, &s.Info).DescribeWhy(s.Calls, width, con.Out.Colors)
 }
 
 // formatRun returns a run for people; wholeState reports whether its state is not cut.

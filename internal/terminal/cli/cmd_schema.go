@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"raddle.dev/internal/base/schema"
+	"raddle.dev/internal/terminal/console"
 )
 
 //go:embed schema/events.json
@@ -19,7 +20,7 @@ var resultSchema string
 // outputSchemas are the schemas of what commands write.
 var outputSchemas = map[string]string{"events": eventsSchema, "result": resultSchema}
 
-func newSchemaCommand(env *environment) *cobra.Command {
+func newSchemaCommand(con *console.Console) *cobra.Command {
 	names := append(slices.Clone(schema.Names), "events", "result")
 	slices.Sort(names)
 	return &cobra.Command{
@@ -38,7 +39,7 @@ are for run and resume.`,
 			if text == "" {
 				return badUsage(suggestWord(args[0], names), "there is no schema %q", args[0])
 			}
-			env.out.PrintText(text)
+			con.Out.PrintText(text)
 			return nil
 		},
 	}

@@ -16,8 +16,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"raddle.dev/internal/base/term"
+	"raddle.dev/internal/process/app"
 	"raddle.dev/internal/storage/attach"
 	"raddle.dev/internal/storage/runs"
+	"raddle.dev/internal/terminal/console"
 	"raddle.dev/server"
 	"raddle.dev/server/a2a"
 	"raddle.dev/server/agui"
@@ -51,9 +53,9 @@ const defaultMaxRuns = 64
 // defaultGrace is how long a server that ends waits for the current steps of its runs.
 const defaultGrace = 20 * time.Second
 
-func newServeCommand(env *environment) *cobra.Command {
+func newServeCommand(op *opener) *cobra.Command {
 	opts := serveOptions{recoverRuns: true, portWait: portWait}
-	cmd := newCommand(env, &opts, runServe, &cobra.Command{
+	cmd := newCommand(op, &opts, runServe, &cobra.Command{
 		Use:   "serve",
 		Short: "Run agents for programs, over HTTP",
 		Long: `Starts, drives and answers runs for programs: over an API, and over the protocols of other tools. Only this machine
@@ -87,14 +89,14 @@ next raddle serve with the same state directory continues them.`,
 	flags.BoolVar(&opts.open, "open", false, "open the browser, which is then logged in")
 	flags.BoolVar(&opts.printOpenAPI, "print-openapi", false, "print the document that describes the API, and end")
 	completeWords(cmd, "disable", protocolNames()...)
-	cmd.AddCommand(newServeTokenCommand(env))
+	cmd.AddCommand(newServeTokenCommand(op))
 	return cmd
 }
 
-func runServe(ctx context.Context, env *environment, opts serveOptions, _ []string) (err error) {
+func runServe(ctx context.Context, con *console.Console, p *app.Process, opts serveOptions, _ []string) (err error) {
 	if opts.printOpenAPI {
 		document, err := api.OpenAPI()
-		env.out.PrintText(string(document) + "\n")
+		con.Out.PrintText(string(document) + "\n")
 		return err
 	}
 	if opts.maxRuns < 1 {
@@ -115,27 +117,27 @@ func runServe(ctx context.Context, env *environment, opts serveOptions, _ []stri
 		}
 	}
 	if opts.workerOnly {
-		return serveWorker(ctx, env, opts)
+		return serveWorker(ctx, con, p, opts)
 	}
-	g, file, err := openServer(env, opts)
+	g, file, err := openServer(p, opts)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = g.Close() }()
-	where := "in " + env.process.Dirs.ShortPath(file)
+	where := "in " + p.Dirs.ShortPath(file)
 	if os.Getenv(gateway.TokenVariable) != "" {
 		where = "that of " + gateway.TokenVariable
 	}
-	where = fmt.Sprintf("raddle serves at %s; the token is %s", env.err.Paint(term.Cyan, g.Address()), where)
-	return serveUntilSignal(ctx, env, g.Serve, where+offerLogin(env, g, "", opts.open))
+	where = fmt.Sprintf("raddle serves at %s; the token is %s", con.Screen.Paint(term.Cyan, g.Address()), where)
+	return serveUntilSignal(ctx, con, g.Serve, where+offerLogin(con, g, "", opts.open))
 }
 
 // serveWorker drives the runs of the store until the first signal.
-func serveWorker(ctx context.Context, env *environment, opts serveOptions) error {
+func serveWorker(ctx context.Context, con *console.Console, p *app.Process, opts serveOptions) error {
 	if opts.noWorker {
 		return badUsage("leave out one of them", "--worker-only and --no-worker leave nothing to do")
 	}
-	s, err := server.New(env.process, opts.serviceOptions(env))
+	s, err := server.New(p, opts.serviceOptions(p))
 	if err != nil {
 		return err
 	}
@@ -145,12 +147,12 @@ func serveWorker(ctx context.Context, env *environment, opts serveOptions) error
 		defer cancel()
 		return s.Close(graceful)
 	}
-	where := fmt.Sprintf("raddle drives the runs of %s, at most %d at once", env.process.Runs.StoreURL(), opts.maxRuns)
-	return serveUntilSignal(ctx, env, serve, where)
+	where := fmt.Sprintf("raddle drives the runs of %s, at most %d at once", p.Runs.StoreURL(), opts.maxRuns)
+	return serveUntilSignal(ctx, con, serve, where)
 }
 
 // serviceOptions returns how the service of a server works.
-func (opts *serveOptions) serviceOptions(env *environment) server.Options {
+func (opts *serveOptions) serviceOptions(p *app.Process) server.Options {
 	return server.Options{
 		MaxRuns:    opts.maxRuns,
 		AllowPaths: opts.allowPaths,
@@ -158,19 +160,19 @@ func (opts *serveOptions) serviceOptions(env *environment) server.Options {
 		NoWorker:   opts.noWorker,
 		Network:    true,
 		RemoveOld:  true,
-		Log:        env.devLog,
+		Log:        p.Log,
 	}
 }
 
 // openServer opens a server with all its addresses. file has its first token.
-func openServer(env *environment, opts serveOptions) (g *gateway.Gateway, file string, err error) {
-	opts.State, opts.Token = env.process.Dirs.State, os.Getenv(gateway.TokenVariable)
+func openServer(p *app.Process, opts serveOptions) (g *gateway.Gateway, file string, err error) {
+	opts.State, opts.Token = p.Dirs.State, os.Getenv(gateway.TokenVariable)
 	if g, err = openGateway(opts); err != nil {
 		return nil, "", err
 	}
 	token, file := g.FirstToken()
-	env.process.Tools.SecretSet().Add(token)
-	s, err := server.New(env.process, opts.serviceOptions(env))
+	p.Tools.SecretSet().Add(token)
+	s, err := server.New(p, opts.serviceOptions(p))
 	if err != nil {
 		_ = g.Close()
 		return nil, "", err
@@ -203,25 +205,25 @@ func openGateway(opts serveOptions) (g *gateway.Gateway, err error) {
 }
 
 // offerLogin opens the browser at a page, or returns a line with the address at which a browser logs in.
-func offerLogin(env *environment, g *gateway.Gateway, page string, open bool) string {
-	login := "to log in with a browser, once and within 10 minutes: " + env.err.Paint(term.Cyan, g.LoginAddress(page))
+func offerLogin(con *console.Console, g *gateway.Gateway, page string, open bool) string {
+	login := "to log in with a browser, once and within 10 minutes: " + con.Screen.Paint(term.Cyan, g.LoginAddress(page))
 	if !open {
 		return "\n" + login
 	}
 	go func() {
 		if err := g.OpenBrowser(page); err != nil {
-			env.printNote("raddle: %v; %s", err, login)
+			con.PrintNote("raddle: %v; %s", err, login)
 		}
 	}()
 	return ""
 }
 
 // serveUntilSignal prints where the server is and serves until the first signal. The second one ends the grace of the steps that work.
-func serveUntilSignal(ctx context.Context, env *environment, serve func(ctx, drainCtx context.Context) error, where string) error {
+func serveUntilSignal(ctx context.Context, con *console.Console, serve func(ctx, drainCtx context.Context) error, where string) error {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	defer signal.Stop(signals)
-	env.err.PrintLine(where) // its reader may stop the server at once
+	con.Screen.PrintLine(where) // its reader may stop the server at once
 	ctx, end := context.WithCancel(ctx)
 	drainCtx, endNow := context.WithCancel(context.Background())
 	defer endNow()
@@ -229,7 +231,7 @@ func serveUntilSignal(ctx context.Context, env *environment, serve func(ctx, dra
 	defer close(done)
 	go func() {
 		for _, stop := range []func(){func() {
-			env.printNote("raddle: the server ends and saves its runs; Ctrl-C again ends their steps now")
+			con.PrintNote("raddle: the server ends and saves its runs; Ctrl-C again ends their steps now")
 			end()
 		}, endNow} {
 			select {
@@ -252,9 +254,9 @@ type studioOptions struct {
 // defaultStudioListen is where the Studio listens unless a flag says otherwise, or another program does.
 const defaultStudioListen = "127.0.0.1:7778"
 
-func newStudioCommand(env *environment) *cobra.Command {
+func newStudioCommand(op *opener) *cobra.Command {
 	var opts studioOptions
-	cmd := newCommand(env, &opts, runStudio, &cobra.Command{
+	cmd := newCommand(op, &opts, runStudio, &cobra.Command{
 		Use:   "studio [RUN[@N]]",
 		Short: "See, answer and fork runs in a browser",
 		Long: `Opens a web page with the open questions, the runs at every moment, the agents and the conversations. Only this
@@ -262,50 +264,50 @@ machine can reach it, and only the browser that raddle opens is logged in. The p
 commands; what you start there works until Ctrl-C, which saves it.`,
 		Example:           "  raddle studio\n  raddle studio last\n  raddle studio last@7 --no-open",
 		Args:              checkArgCount(0, 1, ""),
-		ValidArgsFunction: completePoints(env, 1),
+		ValidArgsFunction: completePoints(op, 1),
 	})
 	cmd.Flags().StringVar(&opts.listen, "listen", "", "listen at `HOST:PORT` (default "+defaultStudioListen+", or a free port)")
 	cmd.Flags().BoolVar(&opts.noOpen, "no-open", false, "print the address and open no browser")
 	return cmd
 }
 
-func runStudio(ctx context.Context, env *environment, opts studioOptions, args []string) error {
+func runStudio(ctx context.Context, con *console.Console, p *app.Process, opts studioOptions, args []string) error {
 	page := ""
 	if len(args) > 0 {
-		d, err := env.process.Runs.ReadRunDetail(ctx, args[0])
+		d, err := p.Runs.ReadRunDetail(ctx, args[0])
 		if err != nil {
 			return err
 		}
 		page = "runs/" + runs.Point{Run: d.Run, At: d.At}.String()
 	}
-	g, err := openStudio(env, opts.listen)
+	g, err := openStudio(p, opts.listen)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = g.Close() }()
-	where := "the Studio is at " + env.err.Paint(term.Cyan, g.Address()) + "; Ctrl-C ends it"
-	return serveUntilSignal(ctx, env, g.Serve, where+offerLogin(env, g, page, !opts.noOpen))
+	where := "the Studio is at " + con.Screen.Paint(term.Cyan, g.Address()) + "; Ctrl-C ends it"
+	return serveUntilSignal(ctx, con, g.Serve, where+offerLogin(con, g, page, !opts.noOpen))
 }
 
 // openStudio opens the server of the Studio at an address, "" for the usual one, so that the addresses of pages stay true; if another program
 // listens there, at a free port.
-func openStudio(env *environment, listen string) (*gateway.Gateway, error) {
+func openStudio(p *app.Process, listen string) (*gateway.Gateway, error) {
 	opts := serveOptions{Settings: gateway.Settings{Listen: cmp.Or(listen, defaultStudioListen), Grace: defaultGrace}, maxRuns: defaultMaxRuns, disable: protocolNames()}
-	g, _, err := openServer(env, opts)
+	g, _, err := openServer(p, opts)
 	if errors.Is(err, syscall.EADDRINUSE) && listen == "" {
 		opts.Listen = "127.0.0.1:0"
-		g, _, err = openServer(env, opts)
+		g, _, err = openServer(p, opts)
 	}
 	return g, err
 }
 
-func newServeTokenCommand(env *environment) *cobra.Command {
-	return newGroup(env, &cobra.Command{Use: "token", Short: "Add, list and remove tokens of the server"},
-		newServeTokenAddCommand(env),
-		newOutputCommand(env, "write them as `FORMAT`: text or json", runServeTokenLs, &cobra.Command{
+func newServeTokenCommand(op *opener) *cobra.Command {
+	return newGroup(op, &cobra.Command{Use: "token", Short: "Add, list and remove tokens of the server"},
+		newServeTokenAddCommand(op),
+		newOutputCommand(op, "write them as `FORMAT`: text or json", runServeTokenLs, &cobra.Command{
 			Use: "ls", Short: "List the tokens that were added", Args: checkArgCount(0, 0, ""),
 		}),
-		newCommand(env, &noOptions{}, runServeTokenRm, &cobra.Command{
+		newCommand(op, &noOptions{}, runServeTokenRm, &cobra.Command{
 			Use: "rm NAME", Short: "Remove a token: requests with it are refused at once", Args: checkArgCount(1, 1, "the name of the token"),
 		}))
 }
@@ -313,9 +315,9 @@ func newServeTokenCommand(env *environment) *cobra.Command {
 // tokenAddOptions are the flags of "serve token add".
 type tokenAddOptions struct{ scope, expires string }
 
-func newServeTokenAddCommand(env *environment) *cobra.Command {
+func newServeTokenAddCommand(op *opener) *cobra.Command {
 	var opts tokenAddOptions
-	cmd := newCommand(env, &opts, runServeTokenAdd, &cobra.Command{
+	cmd := newCommand(op, &opts, runServeTokenAdd, &cobra.Command{
 		Use:   "add NAME",
 		Short: "Make a token and print it",
 		Long: `Prints a new token once; raddle saves only its hash. Its scopes say what it may do: read (see agents, runs and
@@ -329,7 +331,7 @@ recorded). A token that has expired is refused; raddle serve token ls says which
 	return cmd
 }
 
-func runServeTokenAdd(_ context.Context, env *environment, opts tokenAddOptions, args []string) error {
+func runServeTokenAdd(_ context.Context, con *console.Console, p *app.Process, opts tokenAddOptions, args []string) error {
 	scopes, err := server.ParseScopes(opts.scope)
 	if err != nil {
 		return badUsage("", "--scope: %v", err)
@@ -338,11 +340,11 @@ func runServeTokenAdd(_ context.Context, env *environment, opts tokenAddOptions,
 	if err != nil {
 		return err
 	}
-	token, err := gateway.OpenTokens(env.process.Dirs.State).Add(args[0], scopes, expires)
+	token, err := gateway.OpenTokens(p.Dirs.State).Add(args[0], scopes, expires)
 	if err != nil {
 		return err
 	}
-	env.out.PrintText(token)
+	con.Out.PrintText(token)
 	return nil
 }
 
@@ -368,8 +370,8 @@ func parseExpiry(text string, now time.Time) (time.Time, error) {
 	return at.UTC().Round(time.Second), nil
 }
 
-func runServeTokenLs(_ context.Context, env *environment, opts outputOptions, _ []string) error {
-	tokens := gateway.OpenTokens(env.process.Dirs.State)
+func runServeTokenLs(_ context.Context, con *console.Console, p *app.Process, opts outputOptions, _ []string) error {
+	tokens := gateway.OpenTokens(p.Dirs.State)
 	list, err := tokens.List()
 	if err != nil {
 		return err
@@ -379,10 +381,10 @@ func runServeTokenLs(_ context.Context, env *environment, opts outputOptions, _ 
 		lines = append(lines, listedToken{t.Name, t.Scopes, t.Created, t.Expires, t.IsExpired(time.Now()), tokens.LastUse(t)})
 	}
 	if opts.output == formatJSON {
-		return env.printJSON(lines)
+		return con.PrintJSON(lines)
 	}
 	if len(lines) == 0 {
-		env.printNote("no tokens were added; the first one is in %s", env.process.Dirs.ShortPath(tokens.FirstPath()))
+		con.PrintNote("no tokens were added; the first one is in %s", p.Dirs.ShortPath(tokens.FirstPath()))
 		return nil
 	}
 	table := term.NewTable(
@@ -395,7 +397,7 @@ func runServeTokenLs(_ context.Context, env *environment, opts outputOptions, _ 
 	for _, t := range lines {
 		table.AddRow(t)
 	}
-	env.printTable(table)
+	con.PrintTable(table)
 	return nil
 }
 
@@ -434,8 +436,8 @@ func formatTime(t time.Time, none, layout string) string {
 	return t.Local().Format(layout)
 }
 
-func runServeTokenRm(_ context.Context, env *environment, _ noOptions, args []string) error {
-	return gateway.OpenTokens(env.process.Dirs.State).Remove(args[0])
+func runServeTokenRm(_ context.Context, con *console.Console, p *app.Process, _ noOptions, args []string) error {
+	return gateway.OpenTokens(p.Dirs.State).Remove(args[0])
 }
 
 // A protocol is something that a server offers in addition to its health and its metrics.

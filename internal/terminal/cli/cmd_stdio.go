@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"raddle.dev/internal/process/app"
+	"raddle.dev/internal/terminal/console"
 	"raddle.dev/server"
 	"raddle.dev/server/acp"
 	"raddle.dev/server/mcp"
@@ -15,14 +16,14 @@ import (
 
 // serveStdio lets a program use the runs of this process over its stdin and stdout, which carry nothing but the protocol. It returns
 // when the program closes stdin, or with a signal, and then saves every run that still works.
-func serveStdio(ctx context.Context, env *environment, serve func(ctx context.Context, s *server.Service, in io.ReadCloser, out io.WriteCloser) error) error {
+func serveStdio(ctx context.Context, con *console.Console, p *app.Process, serve func(ctx context.Context, s *server.Service, in io.ReadCloser, out io.WriteCloser) error) error {
 	ctx, stop := signalContext(ctx)
 	defer stop()
-	s, err := server.New(env.process, server.Options{Log: env.devLog})
+	s, err := server.New(p, server.Options{Log: p.Log})
 	if err != nil {
 		return err
 	}
-	err = serve(ctx, s, env.in, stdoutOnly{env.out})
+	err = serve(ctx, s, con.In, stdoutOnly{con.Out})
 	stop() // the next signal ends the process
 	ending, cancel := context.WithTimeout(context.Background(), drainTime)
 	defer cancel()
@@ -38,8 +39,8 @@ func (stdoutOnly) Close() error { return nil }
 // editorAgent is the agent that editors talk with unless an argument names another one.
 const editorAgent = "assistant"
 
-func newACPCommand(env *environment) *cobra.Command {
-	return newCommand(env, &noOptions{}, runACP, &cobra.Command{
+func newACPCommand(op *opener) *cobra.Command {
+	return newCommand(op, &noOptions{}, runACP, &cobra.Command{
 		Use:   "acp [AGENT]",
 		Short: "Talk with an agent in an editor that speaks ACP, over stdin and stdout",
 		Long: `Speaks the Agent Client Protocol with the editor that starts it. A session of the editor is a session of the agent, which
@@ -49,30 +50,30 @@ the next message is the answer. Without AGENT, the assistant answers.`,
 		Example: `  {"agent_servers": {"raddle": {"command": "raddle", "args": ["acp"]}}}    in the configuration of an editor
   raddle acp coder`,
 		Args:              checkArgCount(0, 1, "the agent"),
-		ValidArgsFunction: completeAgents(env),
+		ValidArgsFunction: completeAgents(op),
 	})
 }
 
-func runACP(ctx context.Context, env *environment, _ noOptions, args []string) error {
+func runACP(ctx context.Context, con *console.Console, p *app.Process, _ noOptions, args []string) error {
 	agent := firstOrEmpty(append(args, editorAgent))
-	if _, err := env.process.FindAgent(agent); err != nil {
+	if _, err := p.FindAgent(agent); err != nil {
 		return err
 	}
 	if app.IsPath(agent) {
-		agent = env.process.Dirs.AbsPath(agent) // sessions have other working directories
+		agent = p.Dirs.AbsPath(agent) // sessions have other working directories
 	}
 	ctx, stop := signalContext(ctx)
 	defer stop()
-	opened := server.Directories{Log: env.devLog} // a session of the editor has a directory of its own
-	err := acp.Serve(ctx, opened.OpenService, agent, env.in, env.out)
+	opened := server.Directories{Log: p.Log} // a session of the editor has a directory of its own
+	err := acp.Serve(ctx, opened.OpenService, agent, con.In, con.Out)
 	stop() // the next signal ends the process
 	ending, cancel := context.WithTimeout(context.Background(), drainTime)
 	defer cancel()
 	return errors.Join(err, opened.CloseServices(ending))
 }
 
-func newMCPCommand(env *environment) *cobra.Command {
-	cmd := newCommand(env, &noOptions{}, runMCP, &cobra.Command{
+func newMCPCommand(op *opener) *cobra.Command {
+	cmd := newCommand(op, &noOptions{}, runMCP, &cobra.Command{
 		Use:   "mcp",
 		Short: "Offer the agents as tools of an MCP server, over stdin and stdout; add, list, try and remove MCP servers",
 		Long: `Without a command, it speaks the Model Context Protocol with the program that starts it: each agent of the agents directory is a tool. A call starts a run,
@@ -81,14 +82,14 @@ result of the call names them, and the tool raddle_answer continues the run. A c
 allowed once, never for longer. Runs that still work when the client ends are saved: see raddle runs ls.`,
 		Example: `  {"mcpServers": {"raddle": {"command": "raddle", "args": ["mcp"]}}}    in the configuration of a client
   raddle mcp add docs https://docs.example.org/mcp`,
-		Args: refuseWords(env),
+		Args: refuseWords(op),
 	})
-	cmd.AddCommand(newMCPServerCommands(env)...)
+	cmd.AddCommand(newMCPServerCommands(op)...)
 	return cmd
 }
 
-func runMCP(ctx context.Context, env *environment, _ noOptions, _ []string) error {
-	return serveStdio(ctx, env, func(ctx context.Context, s *server.Service, in io.ReadCloser, out io.WriteCloser) error {
-		return mcp.Serve(ctx, s, in, out, env.devLog)
+func runMCP(ctx context.Context, con *console.Console, p *app.Process, _ noOptions, _ []string) error {
+	return serveStdio(ctx, con, p, func(ctx context.Context, s *server.Service, in io.ReadCloser, out io.WriteCloser) error {
+		return mcp.Serve(ctx, s, in, out, p.Log)
 	})
 }

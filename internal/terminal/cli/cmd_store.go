@@ -8,30 +8,32 @@ import (
 	"github.com/spf13/cobra"
 
 	"raddle.dev/internal/base/wording"
+	"raddle.dev/internal/process/app"
 	"raddle.dev/internal/storage/storetool"
+	"raddle.dev/internal/terminal/console"
 )
 
-func newStoreCommand(env *environment) *cobra.Command {
-	return newGroup(env, &cobra.Command{
+func newStoreCommand(op *opener) *cobra.Command {
+	return newGroup(op, &cobra.Command{
 		Use:   "store",
 		Short: "Check, copy and measure stores of runs",
 		Long: `STORE is the URL of a store, as in config.yaml: sqlite:PATH, postgres://USER@HOST/NAME or redis://HOST. Without it, the
 commands take the store that raddle uses.`,
 		Example: `  raddle store check
   raddle store copy sqlite:$HOME/.local/state/raddle/runs.db postgres://raddle@db/runs`,
-	}, newStoreCheckCommand(env), newStoreCopyCommand(env), newStoreMigrateCommand(env), newStoreStatsCommand(env))
+	}, newStoreCheckCommand(op), newStoreCopyCommand(op), newStoreMigrateCommand(op), newStoreStatsCommand(op))
 }
 
 // storeOf returns the URL of the store that a command is for.
-func storeOf(env *environment, args []string) string {
+func storeOf(p *app.Process, args []string) string {
 	if len(args) > 0 {
 		return args[0]
 	}
-	return env.process.Config.Store
+	return p.Config.Store
 }
 
-func newStoreCheckCommand(env *environment) *cobra.Command {
-	return newOutputCommand(env, "write the result as `FORMAT`: text or json", runStoreCheck, &cobra.Command{
+func newStoreCheckCommand(op *opener) *cobra.Command {
+	return newOutputCommand(op, "write the result as `FORMAT`: text or json", runStoreCheck, &cobra.Command{
 		Use: "check [STORE]", Short: "Read every record and find what is damaged or missing",
 		Long: `raddle checks that no journal has a gap, that the checksum of every record is right, that the records of each journal give a
 state, that its snapshots are equal to that state, and that the bundles of agents have the files that they name. Runs may continue meanwhile. The exit code is 3 if there are faults.`,
@@ -39,8 +41,8 @@ state, that its snapshots are equal to that state, and that the bundles of agent
 	})
 }
 
-func runStoreCheck(ctx context.Context, env *environment, opts outputOptions, args []string) error {
-	st, at, err := storetool.OpenStore(storeOf(env, args), env.process.Dirs)
+func runStoreCheck(ctx context.Context, con *console.Console, p *app.Process, opts outputOptions, args []string) error {
+	st, at, err := storetool.OpenStore(storeOf(p, args), p.Dirs)
 	if err != nil {
 		return err
 	}
@@ -49,7 +51,7 @@ func runStoreCheck(ctx context.Context, env *environment, opts outputOptions, ar
 	if err != nil {
 		return err
 	}
-	err = env.printResult(opts.output, result, func() string {
+	err = con.PrintResult(opts.output, result, func() string {
 		var b strings.Builder
 		for _, f := range result.Faults {
 			fmt.Fprintf(&b, "%s@%d: %s\n", f.Thread, f.Record, f.What)
@@ -72,8 +74,8 @@ func countJournals(threads, bundles int) string {
 	return text
 }
 
-func newStoreCopyCommand(env *environment) *cobra.Command {
-	return newOutputCommand(env, "write the result as `FORMAT`: text or json", runStoreCopy, &cobra.Command{
+func newStoreCopyCommand(op *opener) *cobra.Command {
+	return newOutputCommand(op, "write the result as `FORMAT`: text or json", runStoreCopy, &cobra.Command{
 		Use: "copy FROM TO", Short: "Copy all runs of a store, and the bundles of their agents, into another one",
 		Long: `TO is created if it does not exist. A copy that was stopped continues where it was, and a later copy adds what is new. raddle changes no
 journal of TO that differs from that of FROM, and leaves out runs that a process drives. Continue a run only in one of the two stores.
@@ -82,17 +84,17 @@ If FROM is not the store that raddle uses here, its runs count as foreign, like 
 	})
 }
 
-func runStoreCopy(ctx context.Context, env *environment, opts outputOptions, args []string) error {
-	from, source, err := storetool.OpenStore(args[0], env.process.Dirs)
+func runStoreCopy(ctx context.Context, con *console.Console, p *app.Process, opts outputOptions, args []string) error {
+	from, source, err := storetool.OpenStore(args[0], p.Dirs)
 	if err != nil {
 		return err
 	}
 	defer from.Close()
 	origin := ""
-	if source.URL() != env.process.Runs.StoreURL() {
+	if source.URL() != p.Runs.StoreURL() {
 		origin = source.URL()
 	}
-	to, at, err := storetool.CreateStore(args[1], env.process.Dirs)
+	to, at, err := storetool.CreateStore(args[1], p.Dirs)
 	if err != nil {
 		return err
 	}
@@ -102,9 +104,9 @@ func runStoreCopy(ctx context.Context, env *environment, opts outputOptions, arg
 		return err
 	}
 	if origin != "" && result.Threads > 0 {
-		env.printNote("raddle: these runs are marked as foreign, because %s is not the store of this configuration: each asks before it continues\nnext: to copy runs of your own, name the store: RADDLE_STORE=%s raddle store copy FROM TO", source.Place(), source.URL())
+		con.PrintNote("raddle: these runs are marked as foreign, because %s is not the store of this configuration: each asks before it continues\nnext: to copy runs of your own, name the store: RADDLE_STORE=%s raddle store copy FROM TO", source.Place(), source.URL())
 	}
-	err = env.printResult(opts.output, result, func() string {
+	err = con.PrintResult(opts.output, result, func() string {
 		return plainText(fmt.Sprintf("copied to %s: %s with %s; %d were there already", at.Place(), countJournals(result.Threads, result.Bundles), wording.FormatCount(int(result.Records), "record"), result.Equal))
 	})
 	if err == nil && len(result.Busy) > 0 {
@@ -113,8 +115,8 @@ func runStoreCopy(ctx context.Context, env *environment, opts outputOptions, arg
 	return err
 }
 
-func newStoreMigrateCommand(env *environment) *cobra.Command {
-	return newCommand(env, &noOptions{}, runStoreMigrate, &cobra.Command{
+func newStoreMigrateCommand(op *opener) *cobra.Command {
+	return newCommand(op, &noOptions{}, runStoreMigrate, &cobra.Command{
 		Use: "migrate [STORE]", Short: "Bring a store to the newest schema, and create it if it does not exist",
 		Long: `Every command that opens a store does the same. With this one you decide when: before a new version of raddle is used by many
 processes. A store with a newer schema than this raddle knows is an error, and is not changed.`,
@@ -122,25 +124,25 @@ processes. A store with a newer schema than this raddle knows is an error, and i
 	})
 }
 
-func runStoreMigrate(_ context.Context, env *environment, _ noOptions, args []string) error {
-	st, at, err := storetool.CreateStore(storeOf(env, args), env.process.Dirs)
+func runStoreMigrate(_ context.Context, con *console.Console, p *app.Process, _ noOptions, args []string) error {
+	st, at, err := storetool.CreateStore(storeOf(p, args), p.Dirs)
 	if err != nil {
 		return err
 	}
-	env.printNote("%s has the newest schema.", plainText(at.Place()))
+	con.PrintNote("%s has the newest schema.", plainText(at.Place()))
 	return st.Close()
 }
 
-func newStoreStatsCommand(env *environment) *cobra.Command {
-	return newOutputCommand(env, "write the result as `FORMAT`: text or json", runStoreStats, &cobra.Command{
+func newStoreStatsCommand(op *opener) *cobra.Command {
+	return newOutputCommand(op, "write the result as `FORMAT`: text or json", runStoreStats, &cobra.Command{
 		Use: "stats [STORE]", Short: "Count the records of a store and their bytes",
 		Long: `raddle reads every record. Bytes are those of the records; the size of the file or of the tables contains indexes and free space.`,
 		Args: checkArgCount(0, 1, "the store"),
 	})
 }
 
-func runStoreStats(ctx context.Context, env *environment, opts outputOptions, args []string) error {
-	st, at, err := storetool.OpenStore(storeOf(env, args), env.process.Dirs)
+func runStoreStats(ctx context.Context, con *console.Console, p *app.Process, opts outputOptions, args []string) error {
+	st, at, err := storetool.OpenStore(storeOf(p, args), p.Dirs)
 	if err != nil {
 		return err
 	}
@@ -149,5 +151,5 @@ func runStoreStats(ctx context.Context, env *environment, opts outputOptions, ar
 	if err != nil {
 		return err
 	}
-	return env.printResult(opts.output, result, func() string { return plainText(at.Place() + "\n" + result.Text()) })
+	return con.PrintResult(opts.output, result, func() string { return plainText(at.Place() + "\n" + result.Text()) })
 }

@@ -20,10 +20,11 @@ import (
 	"raddle.dev/internal/process/toolbox"
 	"raddle.dev/internal/report/question"
 	"raddle.dev/internal/storage/runs"
+	"raddle.dev/internal/terminal/console"
 )
 
-func newToolsCommand(env *environment) *cobra.Command {
-	return newGroup(env, &cobra.Command{
+func newToolsCommand(op *opener) *cobra.Command {
+	return newGroup(op, &cobra.Command{
 		Use:   "tools COMMAND",
 		Short: "List, show, try and check tools",
 		Long: `Without an AGENT the tools are those that every agent may name: what comes with raddle, and the scripts in
@@ -33,17 +34,17 @@ the directory of functions. With one they are the agent's.`,
   raddle tools show fs_grep
   raddle tools call examples/assistant quote '{"items": ["R-210"]}'
   raddle tools call fs_write - <arguments.json`,
-	}, newToolsLsCommand(env), newToolsShowCommand(env), newToolsCallCommand(env), newToolsBuildCommand(env), newToolsExecCommand(env))
+	}, newToolsLsCommand(op), newToolsShowCommand(op), newToolsCallCommand(op), newToolsBuildCommand(op), newToolsExecCommand(op))
 }
 
-func newToolsLsCommand(env *environment) *cobra.Command {
+func newToolsLsCommand(op *opener) *cobra.Command {
 	var opts toolsLsOptions
-	cmd := newCommand(env, &opts, runToolsLs, &cobra.Command{
+	cmd := newCommand(op, &opts, runToolsLs, &cobra.Command{
 		Use:               "ls [AGENT]",
 		Short:             "List tools",
 		Example:           "  raddle tools ls\n  raddle tools ls examples/assistant --mode ask\n  raddle tools ls examples/assistant --output json",
 		Args:              checkArgCount(0, 1, ""),
-		ValidArgsFunction: completeAgents(env),
+		ValidArgsFunction: completeAgents(op),
 	})
 	addOutputFlag(cmd, &opts.output, "write it as `FORMAT`: text or json")
 	addModeFlag(cmd, &opts.mode, "say what asks in the permission mode `MODE`: plan, ask, edits or box (default edits)")
@@ -53,38 +54,38 @@ func newToolsLsCommand(env *environment) *cobra.Command {
 // toolsLsOptions are the flags of "tools ls".
 type toolsLsOptions struct{ output, mode string }
 
-func runToolsLs(_ context.Context, env *environment, opts toolsLsOptions, args []string) error {
+func runToolsLs(_ context.Context, con *console.Console, p *app.Process, opts toolsLsOptions, args []string) error {
 	mode, err := parseMode(opts.mode)
 	if err != nil {
 		return err
 	}
-	l, err := listToolsIn(env, args, app.LoadRequest{Mode: mode.Mode()})
+	l, err := listToolsIn(p, args, app.LoadRequest{Mode: mode.Mode()})
 	if err != nil {
 		return err
 	}
 	if opts.output == formatText {
-		defer printProblems(env, l)
+		defer printProblems(con, l)
 	}
-	return env.printResult(opts.output, l, func() string { return toolsText(l) })
+	return con.PrintResult(opts.output, l, func() string { return toolsText(l) })
 }
 
 // listTools lists the tools of the agent that args name, or those of no agent, with variables of the
 // agent.
-func listTools(env *environment, args []string, variables map[string]string) (*toolbox.ToolList, error) {
-	return listToolsIn(env, args, app.LoadRequest{Variables: variables})
+func listTools(p *app.Process, args []string, variables map[string]string) (*toolbox.ToolList, error) {
+	return listToolsIn(p, args, app.LoadRequest{Variables: variables})
 }
 
 // listToolsIn is listTools with everything that a request says.
-func listToolsIn(env *environment, args []string, l app.LoadRequest) (*toolbox.ToolList, error) {
+func listToolsIn(p *app.Process, args []string, l app.LoadRequest) (*toolbox.ToolList, error) {
 	if len(args) > 0 {
 		l.Agent = args[0]
 	}
-	return env.process.ListTools(l)
+	return p.ListTools(l)
 }
 
-func printProblems(env *environment, l *toolbox.ToolList) {
+func printProblems(con *console.Console, l *toolbox.ToolList) {
 	for _, problem := range l.Problems {
-		env.printWarning(problem)
+		con.PrintWarning(problem)
 	}
 }
 
@@ -111,8 +112,8 @@ func splitAgentAndName(args []string) (agent []string, name string) {
 	return args[:len(args)-1], args[len(args)-1]
 }
 
-func newToolsShowCommand(env *environment) *cobra.Command {
-	return newOutputCommand(env, "write it as `FORMAT`: text or json", runToolsShow, &cobra.Command{
+func newToolsShowCommand(op *opener) *cobra.Command {
+	return newOutputCommand(op, "write it as `FORMAT`: text or json", runToolsShow, &cobra.Command{
 		Use:     "show [AGENT] NAME",
 		Short:   "Show what models see of a tool",
 		Long:    "A tool of an MCP server starts the server.",
@@ -121,9 +122,9 @@ func newToolsShowCommand(env *environment) *cobra.Command {
 	})
 }
 
-func runToolsShow(ctx context.Context, env *environment, opts outputOptions, args []string) error {
+func runToolsShow(ctx context.Context, con *console.Console, p *app.Process, opts outputOptions, args []string) error {
 	agent, name := splitAgentAndName(args)
-	l, err := listTools(env, agent, nil)
+	l, err := listTools(p, agent, nil)
 	if err != nil {
 		return err
 	}
@@ -133,7 +134,7 @@ func runToolsShow(ctx context.Context, env *environment, opts outputOptions, arg
 	if err != nil {
 		return err
 	}
-	return env.printResult(opts.output, t, func() string {
+	return con.PrintResult(opts.output, t, func() string {
 		var schema bytes.Buffer
 		if json.Indent(&schema, t.Schema, "", "  ") != nil {
 			schema.Reset()
@@ -158,9 +159,9 @@ func signalContext(ctx context.Context) (context.Context, context.CancelFunc) {
 // toolsCallOptions are the flags of "tools call".
 type toolsCallOptions struct{ answers, variables []string }
 
-func newToolsCallCommand(env *environment) *cobra.Command {
+func newToolsCallCommand(op *opener) *cobra.Command {
 	var opts toolsCallOptions
-	cmd := newCommand(env, &opts, runToolsCall, &cobra.Command{
+	cmd := newCommand(op, &opts, runToolsCall, &cobra.Command{
 		Use:   "call [AGENT] NAME [JSON|-|ARGUMENT=VALUE...]",
 		Short: "Call a tool and print what a model would read",
 		Long: `JSON is an object with the arguments; for - it is read from standard input. In ARGUMENT=VALUE a value that is JSON, such as 3 or true, counts
@@ -176,18 +177,18 @@ nothing. The exit code is 1 if the call fails.`,
 	return cmd
 }
 
-func runToolsCall(ctx context.Context, env *environment, opts toolsCallOptions, args []string) error {
+func runToolsCall(ctx context.Context, con *console.Console, p *app.Process, opts toolsCallOptions, args []string) error {
 	variables, err := parseVariables(opts.variables)
 	if err != nil {
 		return err
 	}
-	words, arguments, err := takeArguments(env, args)
+	words, arguments, err := takeArguments(con, args)
 	if err != nil {
 		return err
 	}
 	agent, name := splitAgentAndName(words)
 	call := runs.ToolCall{Args: arguments, Tool: name}
-	l, err := listTools(env, agent, variables)
+	l, err := listTools(p, agent, variables)
 	if err != nil {
 		return err
 	}
@@ -197,7 +198,7 @@ func runToolsCall(ctx context.Context, env *environment, opts toolsCallOptions, 
 	}
 	ctx, stop := signalContext(ctx)
 	defer stop()
-	ask := &asker{env: env, given: given, prompter: env.newPrompter(), stopped: func() bool { return ctx.Err() != nil }}
+	ask := &asker{console: con, given: given, prompter: con.NewPrompter(), stopped: func() bool { return ctx.Err() != nil }}
 	text, failed, err := l.CallTool(ctx, call, ask.answerQuestions)
 	switch {
 	case ctx.Err() != nil:
@@ -205,7 +206,7 @@ func runToolsCall(ctx context.Context, env *environment, opts toolsCallOptions, 
 	case err != nil:
 		return err
 	}
-	env.out.PrintText(text)
+	con.Out.PrintText(text)
 	if failed {
 		return silentExit{exitFailed}
 	}
@@ -216,7 +217,7 @@ func runToolsCall(ctx context.Context, env *environment, opts toolsCallOptions, 
 var argumentWord = pattern.CompileLater(`^([A-Za-z_][A-Za-z0-9_.-]*)=`)
 
 // takeArguments returns the words that name an agent and a tool, and the arguments after them as a JSON object.
-func takeArguments(env *environment, args []string) (words []string, arguments json.RawMessage, err error) {
+func takeArguments(con *console.Console, args []string) (words []string, arguments json.RawMessage, err error) {
 	object := map[string]json.RawMessage{}
 	for len(args) > 1 && argumentWord().MatchString(args[len(args)-1]) {
 		name, value, _ := strings.Cut(args[len(args)-1], "=")
@@ -243,7 +244,7 @@ func takeArguments(env *environment, args []string) (words []string, arguments j
 		return nil, nil, badUsage("write the agent, the tool, and its arguments as one word", "unexpected argument %q", args[most])
 	}
 	if last == "-" {
-		if last, err = readAll(env.in); err != nil {
+		if last, err = readAll(con.In); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -253,8 +254,8 @@ func takeArguments(env *environment, args []string) (words []string, arguments j
 	return args, json.RawMessage(last), nil
 }
 
-func newToolsBuildCommand(env *environment) *cobra.Command {
-	return newCommand(env, &noOptions{}, runToolsBuild, &cobra.Command{
+func newToolsBuildCommand(op *opener) *cobra.Command {
+	return newCommand(op, &noOptions{}, runToolsBuild, &cobra.Command{
 		Use:   "build [AGENT]",
 		Short: "Check tools, and make their scripts commands",
 		Long: `This command reads the declarations of the tools in scripts and reports errors in them, with exit code 3. For
@@ -263,16 +264,16 @@ commands. Scripts themselves stay as they are, and agents need no runner.`,
 		Example: `  raddle tools build
   raddle tools build examples/assistant`,
 		Args:              checkArgCount(0, 1, ""),
-		ValidArgsFunction: completeAgents(env),
+		ValidArgsFunction: completeAgents(op),
 	})
 }
 
-func runToolsBuild(_ context.Context, env *environment, _ noOptions, args []string) error {
-	l, err := listTools(env, args, nil)
+func runToolsBuild(_ context.Context, con *console.Console, p *app.Process, _ noOptions, args []string) error {
+	l, err := listTools(p, args, nil)
 	if err != nil {
 		return err
 	}
-	printProblems(env, l)
+	printProblems(con, l)
 	scripts := 0
 	for _, t := range l.Tools {
 		if t.From == "script" {
@@ -283,9 +284,9 @@ func runToolsBuild(_ context.Context, env *environment, _ noOptions, args []stri
 	if err != nil {
 		return err
 	}
-	env.printNote("raddle: %s of %s can be called", wording.FormatCount(scripts, "tool"), wording.FormatCount(len(l.Files)+len(l.Unused), "script"))
+	con.PrintNote("raddle: %s of %s can be called", wording.FormatCount(scripts, "tool"), wording.FormatCount(len(l.Files)+len(l.Unused), "script"))
 	for _, path := range runners {
-		env.out.PrintText(path)
+		con.Out.PrintText(path)
 	}
 	if len(l.Problems) > 0 {
 		return silentExit{exitInvalid}
@@ -294,8 +295,8 @@ func runToolsBuild(_ context.Context, env *environment, _ noOptions, args []stri
 }
 
 // newToolsExecCommand returns what runners call.
-func newToolsExecCommand(env *environment) *cobra.Command {
-	return newCommand(env, &noOptions{}, runToolsExec, &cobra.Command{
+func newToolsExecCommand(op *opener) *cobra.Command {
+	return newCommand(op, &noOptions{}, runToolsExec, &cobra.Command{
 		Use:    "exec -- DIR FILE [WORDS...]",
 		Short:  "Run a function of a script as a command",
 		Hidden: true,
@@ -303,18 +304,18 @@ func newToolsExecCommand(env *environment) *cobra.Command {
 	})
 }
 
-func runToolsExec(ctx context.Context, env *environment, _ noOptions, args []string) error {
+func runToolsExec(ctx context.Context, con *console.Console, p *app.Process, _ noOptions, args []string) error {
 	var agent []string
 	if args[0] != "" {
 		agent = args[:1]
 	}
-	l, err := listTools(env, agent, nil)
+	l, err := listTools(p, agent, nil)
 	if err != nil {
 		return err
 	}
 	ctx, stop := signalContext(ctx)
 	defer stop()
-	code, err := l.ExecTool(ctx, args[1], args[2:], env.out, env.err)
+	code, err := l.ExecTool(ctx, args[1], args[2:], con.Out, con.Screen)
 	switch {
 	case ctx.Err() != nil:
 		return silentExit{exitInterrupted}

@@ -15,19 +15,21 @@ import (
 	"raddle.dev/graph"
 	"raddle.dev/internal/base/failure"
 	"raddle.dev/internal/base/term"
+	"raddle.dev/internal/process/app"
 	"raddle.dev/internal/report/overview"
 	"raddle.dev/internal/report/progress"
 	"raddle.dev/internal/report/question"
 	"raddle.dev/internal/report/updates"
 	"raddle.dev/internal/storage/runs"
+	"raddle.dev/internal/terminal/console"
 	"raddle.dev/internal/terminal/runview"
 )
 
 // pollInterval is the time between two looks at the journal of a run that another process drives.
 const pollInterval = 200 * time.Millisecond
 
-func newWatchCommand(env *environment) *cobra.Command {
-	return newOutputCommand(env, "write `FORMAT`: text, json (a report at the end) or stream-json (also each event)", runWatch, &cobra.Command{
+func newWatchCommand(op *opener) *cobra.Command {
+	return newOutputCommand(op, "write `FORMAT`: text, json (a report at the end) or stream-json (also each event)", runWatch, &cobra.Command{
 		Use:   "watch RUN",
 		Short: "Follow a run that another process drives",
 		Long: `Prints what the run has done so far, and then what it does, from its journal, until it ends, waits for an answer
@@ -36,26 +38,26 @@ The exit code is the one that the run has now.`,
 		Example: `  raddle watch last
   raddle watch last --output stream-json`,
 		Args:              checkArgCount(1, 1, "the id of a run"),
-		ValidArgsFunction: completeRuns(env, 1, nil),
+		ValidArgsFunction: completeRuns(op, 1, nil),
 	})
 }
 
-func runWatch(ctx context.Context, env *environment, opts outputOptions, args []string) error {
+func runWatch(ctx context.Context, con *console.Console, p *app.Process, opts outputOptions, args []string) error {
 	ctx, stop := signalContext(ctx)
 	defer stop()
-	d, err := env.process.Runs.ReadRunDetail(ctx, args[0])
+	d, err := p.Runs.ReadRunDetail(ctx, args[0])
 	if err != nil {
 		return err
 	}
-	env.printNote("raddle: watching run %s", env.err.Paint(term.Cyan, d.Run))
-	show := newWatchedEvents(ctx, env, d)
+	con.PrintNote("raddle: watching run %s", con.Screen.Paint(term.Cyan, d.Run))
+	show := newWatchedEvents(ctx, con, p, d)
 	id := d.Run
-	v, err := env.process.Runs.ReadView(ctx, id)
+	v, err := p.Runs.ReadView(ctx, id)
 	if err != nil {
 		return err
 	}
 	seq := int64(0)
-	follower := env.process.Runs.FollowRun(id)
+	follower := p.Runs.FollowRun(id)
 	timer := time.NewTicker(pollInterval)
 	defer timer.Stop()
 	for {
@@ -70,7 +72,7 @@ func runWatch(ctx context.Context, env *environment, opts outputOptions, args []
 		for _, ev := range events {
 			if seq++; opts.output == formatStream {
 				ev.Seq, ev.Run = seq, id
-				if err := env.printJSON(ev); err != nil {
+				if err := con.PrintJSON(ev); err != nil {
 					return err
 				}
 			}
@@ -80,9 +82,9 @@ func runWatch(ctx context.Context, env *environment, opts outputOptions, args []
 		case more:
 			continue
 		case over && opts.output != formatText:
-			return writeWatched(ctx, env, v, opts.output, seq+1)
+			return writeWatched(ctx, con, p, v, opts.output, seq+1)
 		case over:
-			return reportWatched(ctx, env, v)
+			return reportWatched(ctx, con, p, v)
 		}
 		select {
 		case <-ctx.Done():
@@ -90,7 +92,7 @@ func runWatch(ctx context.Context, env *environment, opts outputOptions, args []
 		}
 	}
 	if ctx.Err() != nil {
-		env.printNote("raddle: run %s was not stopped; raddle only stopped watching it", id)
+		con.PrintNote("raddle: run %s was not stopped; raddle only stopped watching it", id)
 		return silentExit{exitInterrupted}
 	}
 	return err
@@ -98,13 +100,13 @@ func runWatch(ctx context.Context, env *environment, opts outputOptions, args []
 
 // newWatchedEvents returns what prints the events of a run in the lines of run. If the agent of
 // the run cannot be loaded, it prints nothing.
-func newWatchedEvents(ctx context.Context, env *environment, d *runs.Detail) func(graph.Event) {
-	if env.quiet || d.Record == nil {
+func newWatchedEvents(ctx context.Context, con *console.Console, p *app.Process, d *runs.Detail) func(graph.Event) {
+	if con.Quiet || d.Record == nil {
 		return func(graph.Event) {}
 	}
-	a, err := env.process.LoadOfRun(ctx, d.Record, d.Foreign != nil)
+	a, err := p.LoadOfRun(ctx, d.Record, d.Foreign != nil)
 	if err != nil {
-		env.printWarning("the agent of the run cannot be loaded, so that only its end is shown: " + plainText(err.Error()))
+		con.PrintWarning("the agent of the run cannot be loaded, so that only its end is shown: " + plainText(err.Error()))
 		return func(graph.Event) {}
 	}
 	defer func() { _ = a.Close() }() // what is printed of it has been read
@@ -112,7 +114,7 @@ func newWatchedEvents(ctx context.Context, env *environment, d *runs.Detail) fun
 	if g, err := a.CompileGraph(); err == nil {
 		addKinds(kinds, "", g.Structure())
 	}
-	handle := newWatchedLines(env, a.Agent)
+	handle := newWatchedLines(con, a.Agent)
 	return func(ev graph.Event) {
 		ev.Path = updates.PlainPath(ev.Path) // the narrator and the lines read paths as those of a drive
 		if _, ok := ev.Body.(graph.TaskStarted); ok {
@@ -123,14 +125,14 @@ func newWatchedEvents(ctx context.Context, env *environment, d *runs.Detail) fun
 }
 
 // newWatchedLines returns what writes the lines about the events of another process.
-func newWatchedLines(env *environment, a *flow.Agent) func(graph.Event) {
-	if env.showsBlocks() {
-		r := progress.NewReporter(env.err, progress.NewLook(env.err.Colors, os.Getenv), a)
-		r.Detail = env.verbose
+func newWatchedLines(con *console.Console, a *flow.Agent) func(graph.Event) {
+	if con.ShowsBlocks() {
+		r := progress.NewReporter(con.Screen, progress.NewLook(con.Screen.Colors, os.Getenv), a)
+		r.Detail = con.Verbose
 		return r.HandleEvent
 	}
-	n := narrate.New(dimWriter{env.err}, a, false)
-	n.Detail = env.verbose
+	n := narrate.New(dimWriter{con.Screen}, a, false)
+	n.Detail = con.Verbose
 	return n.Event
 }
 
@@ -145,7 +147,7 @@ func addKinds(kinds map[string]string, prefix string, s graph.Structure) {
 }
 
 // writeWatched writes the report of a run that is not driven any more, or waits. The error has the exit code of the run.
-func writeWatched(ctx context.Context, env *environment, d *runs.View, format string, seq int64) error {
+func writeWatched(ctx context.Context, con *console.Console, p *app.Process, d *runs.View, format string, seq int64) error {
 	r := emptyReport(watchedCode(d.Snapshot.Status), nil)
 	r.Run, r.Agent, r.Status = &d.Run, &d.Agent, d.Status
 	switch status := d.Snapshot.Status; {
@@ -166,32 +168,32 @@ func writeWatched(ctx context.Context, env *environment, d *runs.View, format st
 	if !d.Final && d.Status != runs.Running {
 		r.Resume = new(resumeLine("raddle resume "+d.Run, graph.Result{Status: d.Snapshot.Status, Questions: d.Snapshot.Questions}))
 	}
-	if err := fromJournal(env, d, r); err != nil {
+	if err := fromJournal(p, d, r); err != nil {
 		return err
 	}
-	writeReport(env, format, r, seq)
+	writeReport(con, format, r, seq)
 	return exitSilently(r.ExitCode)
 }
 
 // reportWatched prints how a run has ended, or what it waits for. The error has the exit code of the run.
-func reportWatched(ctx context.Context, env *environment, d *runs.View) error {
+func reportWatched(ctx context.Context, con *console.Console, p *app.Process, d *runs.View) error {
 	resume := "raddle resume " + d.Run
 	switch d.Snapshot.Status {
 	case graph.Done:
 		o := flow.OutcomeOf(graph.Result{Status: graph.Done, Value: d.Snapshot.Result})
 		calls, err := d.Models(ctx)
-		env.out.PrintText(o.Output)
+		con.Out.PrintText(o.Output)
 		return errors.Join(err, exitSilently(overview.DoneCode(o, calls)))
 	case graph.Waiting:
 		next := resumeLine(resume, graph.Result{Status: graph.Waiting, Questions: d.Snapshot.Questions})
 		if d.Status == runs.Running {
 			next = "answer where it is driven " + runview.DescribeWait(d.Info)
 		}
-		env.err.PrintLine(fmt.Sprintf("raddle: run %s waits for an answer", d.Run))
+		con.Screen.PrintLine(fmt.Sprintf("raddle: run %s waits for an answer", d.Run))
 		for _, q := range d.Snapshot.Questions {
-			env.err.PrintLine("  " + question.FormatName(q) + ": " + strings.ReplaceAll(strings.TrimSpace(question.FormatPrompt(q, env.err.Colors)), "\n", "\n    "))
+			con.Screen.PrintLine("  " + question.FormatName(q) + ": " + strings.ReplaceAll(strings.TrimSpace(question.FormatPrompt(q, con.Screen.Colors)), "\n", "\n    "))
 		}
-		env.err.PrintLine("next: " + next)
+		con.Screen.PrintLine("next: " + next)
 		return silentExit{exitWaiting}
 	case graph.Abandoned:
 		return &failure.Error{Kind: failure.Stale, Err: &runs.EndedError{ID: d.Run, Status: d.Snapshot.Status}}

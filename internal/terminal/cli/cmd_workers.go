@@ -11,13 +11,15 @@ import (
 	"raddle.dev/graph/journal"
 	"raddle.dev/internal/base/failure"
 	"raddle.dev/internal/base/term"
+	"raddle.dev/internal/process/app"
 	"raddle.dev/internal/storage/runs"
+	"raddle.dev/internal/terminal/console"
 	"raddle.dev/internal/terminal/runview"
 )
 
-func newWorkersCommand(env *environment) *cobra.Command {
-	return newGroup(env, &cobra.Command{Use: "workers", Short: "See which servers drive the runs of the store"},
-		newOutputCommand(env, "write them as `FORMAT`: text or json", runWorkersLs, &cobra.Command{
+func newWorkersCommand(op *opener) *cobra.Command {
+	return newGroup(op, &cobra.Command{Use: "workers", Short: "See which servers drive the runs of the store"},
+		newOutputCommand(op, "write them as `FORMAT`: text or json", runWorkersLs, &cobra.Command{
 			Use:   "ls",
 			Short: "List the servers of the store, with their runs",
 			Long: `Lists the servers that drive the runs of the store: their versions, how many runs each drives at once and may drive, and
@@ -54,8 +56,8 @@ type listedQueue struct {
 	GivenUp []listedJob     `json:"given_up"`
 }
 
-func runWorkersLs(ctx context.Context, env *environment, opts outputOptions, _ []string) error {
-	st, err := env.process.Runs.StoreToRead()
+func runWorkersLs(ctx context.Context, con *console.Console, p *app.Process, opts outputOptions, _ []string) error {
+	st, err := p.Runs.StoreToRead()
 	if err != nil {
 		return err
 	}
@@ -66,9 +68,9 @@ func runWorkersLs(ctx context.Context, env *environment, opts outputOptions, _ [
 		}
 	}
 	if opts.output == formatJSON {
-		return env.printJSON(list)
+		return con.PrintJSON(list)
 	}
-	list.print(env)
+	list.print(con)
 	return nil
 }
 
@@ -121,9 +123,9 @@ func (l *listedQueue) add(byID map[string]*listedWorker, job *journal.DriveJob) 
 }
 
 // print shows the servers to a person.
-func (l *listedQueue) print(env *environment) {
+func (l *listedQueue) print(con *console.Console) {
 	if len(l.Workers) == 0 {
-		env.printNote("no server works on this store; start one: raddle serve")
+		con.PrintNote("no server works on this store; start one: raddle serve")
 	} else {
 		table := term.NewTable(
 			term.NewColumn("HOST", func(w *listedWorker) string { return w.Host }),
@@ -136,13 +138,13 @@ func (l *listedQueue) print(env *environment) {
 		for _, w := range l.Workers {
 			table.AddRow(w)
 		}
-		env.printTable(table)
+		con.PrintTable(table)
 	}
 	if n := len(l.Waiting); n > 0 {
-		env.printNote("%d of the runs wait for a server", n)
+		con.PrintNote("%d of the runs wait for a server", n)
 	}
 	for _, job := range l.GivenUp {
-		env.printNote("given up: run %s, after %d attempts: %s", job.Run, job.Attempts, cmp.Or(plainText(job.Reasons), "no reason"))
+		con.PrintNote("given up: run %s, after %d attempts: %s", job.Run, job.Attempts, cmp.Or(plainText(job.Reasons), "no reason"))
 	}
 }
 

@@ -24,21 +24,24 @@ import (
 	"raddle.dev/internal/storage/attach"
 	"raddle.dev/internal/storage/runs"
 	"raddle.dev/internal/terminal/chat"
+	"raddle.dev/internal/terminal/console"
 	"raddle.dev/tool"
 )
 
 // drive is a run, and how the command wants to drive it and report on it.
 type drive struct {
-	env     *environment
-	run     *app.Run
-	format  string
-	answers question.GivenAnswers
-	inDoubt tool.Doubt      // for every call that was interrupted; unset: as elsewhere
-	still   bool            // no live lines, and no text before the end
-	skip    func(error)     // as asker.skip; may be nil
-	shown   map[string]bool // ids of questions that the person has seen on this terminal
-	raw     bool            // show Markdown as it is written
-	turn    *chat.Drive     // nil unless the run is a turn of a conversation
+	console    *console.Console
+	process    *app.Process
+	foreground *foreground
+	run        *app.Run
+	format     string
+	answers    question.GivenAnswers
+	inDoubt    tool.Doubt      // for every call that was interrupted; unset: as elsewhere
+	still      bool            // no live lines, and no text before the end
+	skip       func(error)     // as asker.skip; may be nil
+	shown      map[string]bool // ids of questions that the person has seen on this terminal
+	raw        bool            // show Markdown as it is written
+	turn       *chat.Drive     // nil unless the run is a turn of a conversation
 
 	watch *runWatcher
 	stop  *stopper
@@ -47,6 +50,11 @@ type drive struct {
 	worksSince time.Time // the start, or the last answer
 
 	defaults sync.Map // questions that took their default, by ID, until their event arrives
+}
+
+// newDrive returns the drive of a run that shows text.
+func newDrive(con *console.Console, p *app.Process, fg *foreground, run *app.Run) *drive {
+	return &drive{console: con, process: p, foreground: fg, run: run, format: formatText}
 }
 
 // runWithAnswers drives the run with the answers of the command line.
@@ -62,20 +70,20 @@ func (d *drive) runWithAnswers(answers []string) (err error) {
 // runAndReport works on the run until it ends, is stopped or parks, and reports on it. The
 // error carries the exit code.
 func (d *drive) runAndReport() error {
-	d.watch = newRunWatcher(d.env, d.run, d.format == formatStream, !d.still)
-	if !d.still && d.format == formatText && d.env.out.IsTerminal() && d.run.Agent.Config != nil { // the result of a graph is not the text of a model
+	d.watch = newRunWatcher(d.console, d.process, d.run, d.format == formatStream, !d.still)
+	if !d.still && d.format == formatText && d.console.Out.IsTerminal() && d.run.Agent.Config != nil { // the result of a graph is not the text of a model
 		d.watch.showReplies(d.raw)
 	}
-	d.env.watching.Store(d.watch)
-	d.stop = newStopper(d.env)
-	d.env.stopping.Store(d.stop)
-	if d.env.err.IsTerminal() && !d.env.out.IsPiped() { // another program of a pipeline may read the keyboard
-		d.env.keys.CaptureInput()
-		defer d.env.keys.Release()
+	d.foreground.watching.Store(d.watch)
+	d.stop = newStopper(d.console, d.foreground)
+	d.foreground.stopping.Store(d.stop)
+	if d.console.Screen.IsTerminal() && !d.console.Out.IsPiped() { // another program of a pipeline may read the keyboard
+		d.console.Keyboard.CaptureInput()
+		defer d.console.Keyboard.Release()
 	}
 	res, err := d.driveRun()
 	d.watch.finishWatch()
-	d.env.keys.Release()
+	d.console.Keyboard.Release()
 	d.stop.close()
 	return d.reportOutcome(driveOutcome{res: res, err: err, code: d.driveExitCode(res, err)})
 }
@@ -87,8 +95,8 @@ func (d *drive) driveRun() (graph.Result, error) {
 		Ask: func(_ context.Context, open []graph.Question) ([]graph.Answer, bool, error) {
 			d.notify("waits for you")
 			defer func() { d.worksSince = time.Now() }()
-			d.env.working.Store(false)
-			defer d.env.working.Store(true)
+			d.foreground.working.Store(false)
+			defer d.foreground.working.Store(true)
 			return ask.answerQuestions(d.stop.asking, open)
 		},
 		Event: d.handleEvent, Topics: d.watch.eventTopics(), Pause: d.stop.pause,
@@ -106,10 +114,10 @@ func (d *drive) driveRun() (graph.Result, error) {
 	}
 	if d.turn == nil || d.run.Resumed { // otherwise each turn of a conversation would say it
 		for _, line := range d.run.Notices {
-			d.env.printNote("raddle: %s", term.CleanLine(line))
+			d.console.PrintNote("raddle: %s", term.CleanLine(line))
 		}
 	}
-	d.env.working.Store(true)
+	d.foreground.working.Store(true)
 	d.worksSince = time.Now()
 	res, err := d.run.Drive(d.stop.ctx, driver)
 	if !d.stop.isStopped() {
@@ -130,18 +138,18 @@ const noticeAfter = 20 * time.Second
 
 // notify calls a person back who has waited for long.
 func (d *drive) notify(what string) {
-	if d.env.quiet || os.Getenv("NO_MOTION") != "" || term.IsDumb() || time.Since(d.worksSince) < noticeAfter {
+	if d.console.Quiet || os.Getenv("NO_MOTION") != "" || term.IsDumb() || time.Since(d.worksSince) < noticeAfter {
 		return
 	}
-	d.env.err.Notify(d.run.Agent.Name+" "+what, os.Getenv)
+	d.console.Screen.Notify(d.run.Agent.Name+" "+what, os.Getenv)
 }
 
 // newAsker returns what answers the questions of the run.
 func (d *drive) newAsker() *asker {
-	ask := &asker{env: d.env, inDoubt: d.inDoubt, stopped: d.stop.isStopped, onDefault: d.tookDefault, skip: d.skip,
+	ask := &asker{console: d.console, inDoubt: d.inDoubt, stopped: d.stop.isStopped, onDefault: d.tookDefault, skip: d.skip,
 		check: func(a graph.Answer) error { return d.run.CheckAnswers(d.stop.asking, a) }}
 	if !d.run.Record.Headless {
-		ask.prompter = d.env.newPrompter()
+		ask.prompter = d.console.NewPrompter()
 	}
 	return ask
 }
@@ -172,7 +180,7 @@ func (d *drive) warnUntakenAnswers(ask *asker, res graph.Result) error {
 				if !d.run.Resumed {
 					text += " (it is saved for later questions)"
 				}
-				d.env.printWarning(plainText(text))
+				d.console.PrintWarning(plainText(text))
 				break
 			}
 		}
@@ -192,19 +200,19 @@ func (d *drive) handleEvent(ev graph.Event) {
 			d.tookDefault(q.(graph.Question), q.(graph.Question).Default)
 		}
 	}
-	if d.env.out.IsClosed() && d.format == formatStream {
+	if d.console.Out.IsClosed() && d.format == formatStream {
 		d.stop.cancelWork()
 	}
 }
 
 // saveMedia saves the pictures and documents that a model or a tool has made, and says where they are.
 func (d *drive) saveMedia(ev graph.Event) {
-	saved, err := runs.SaveMedia(d.env.process.Dirs, d.run.Thread, runs.MediaOf(ev))
+	saved, err := runs.SaveMedia(d.process.Dirs, d.run.Thread, runs.MediaOf(ev))
 	if err != nil {
-		d.env.printWarning(plainText(err.Error()))
+		d.console.PrintWarning(plainText(err.Error()))
 	}
 	for _, f := range saved {
-		d.env.printNote("%s", term.CleanLine(attach.Mark+f.String()))
+		d.console.PrintNote("%s", term.CleanLine(attach.Mark+f.String()))
 	}
 }
 
@@ -220,7 +228,7 @@ func (d *drive) replyDefault(q graph.Question) (any, bool) {
 }
 
 func (d *drive) tookDefault(q graph.Question, text string) {
-	d.env.printNote("raddle: question %s uses its default: %s", q.ID, text)
+	d.console.PrintNote("raddle: question %s uses its default: %s", q.ID, text)
 }
 
 // driveExitCode returns the exit code of a drive.
@@ -230,7 +238,7 @@ func (d *drive) driveExitCode(res graph.Result, err error) int {
 	case graph.Done:
 		o := flow.OutcomeOf(res)
 		if o.ExitCode == exitDone && strings.TrimSpace(o.Output) == "" {
-			d.calls, _ = d.env.process.Runs.ReadModelCalls(context.Background(), d.run.ID) // if the journal cannot be read, the report fails
+			d.calls, _ = d.process.Runs.ReadModelCalls(context.Background(), d.run.ID) // if the journal cannot be read, the report fails
 		}
 		return overview.DoneCode(o, d.calls)
 	case graph.Waiting:
@@ -247,7 +255,7 @@ func (d *drive) driveExitCode(res graph.Result, err error) int {
 			return exitCode(err)
 		case signal != nil:
 			return signalCode(signal)
-		case d.env.out.IsClosed():
+		case d.console.Out.IsClosed():
 			return exitPipe
 		}
 		return exitInterrupted
@@ -259,9 +267,9 @@ func (d *drive) driveExitCode(res graph.Result, err error) int {
 
 // reportOutcome writes the result to standard output and the rest to standard error.
 func (d *drive) reportOutcome(o driveOutcome) error {
-	if o.res.Status == graph.Done && !d.env.quiet {
+	if o.res.Status == graph.Done && !d.console.Quiet {
 		for _, raw := range d.answers.ListUnused() {
-			d.env.printWarning("nothing asked for the answer " + wording.QuoteWord(raw))
+			d.console.PrintWarning("nothing asked for the answer " + wording.QuoteWord(raw))
 		}
 	}
 	switch d.format {
@@ -270,11 +278,11 @@ func (d *drive) reportOutcome(o driveOutcome) error {
 			d.printOutput(flow.OutcomeOf(o.res).Output)
 		}
 	default:
-		r, err := reportRun(d.env, d.run, o, d.watch.warnings)
+		r, err := reportRun(d.process, d.run, o, d.watch.warnings)
 		if err != nil {
 			return errors.Join(o.err, err)
 		}
-		writeReport(d.env, d.format, r, d.watch.seq+1)
+		writeReport(d.console, d.format, r, d.watch.seq+1)
 	}
 	d.printEnd(o)
 	return d.printNotice(o)
@@ -285,10 +293,10 @@ func (d *drive) printOutput(text string) {
 	if d.watch.speech.IsShownInFull(text) {
 		return
 	}
-	if d.watch.report != nil && d.env.out.IsTerminal() && strings.TrimSpace(text) != "" {
-		d.env.err.PrintLine("")
+	if d.watch.report != nil && d.console.Out.IsTerminal() && strings.TrimSpace(text) != "" {
+		d.console.Screen.PrintLine("")
 	}
-	d.env.out.PrintText(d.env.renderReply(text, d.raw))
+	d.console.Out.PrintText(d.console.RenderReply(text, d.raw))
 }
 
 // printEnd writes the last line about a run: how long it took, and what it cost.
@@ -296,7 +304,7 @@ func (d *drive) printEnd(o driveOutcome) {
 	switch {
 	case d.watch.report == nil:
 		if line := d.watch.spent.String(); line != "" {
-			d.env.printNote("%s", d.env.err.Paint(term.Dim, "▸ "+line))
+			d.console.PrintNote("%s", d.console.Screen.Paint(term.Dim, "▸ "+line))
 		}
 		return
 	case o.res.Status == graph.Waiting || o.res.Status == graph.Paused || o.res.Status == graph.Canceled || o.res.Status == 0:
@@ -308,10 +316,10 @@ func (d *drive) printEnd(o driveOutcome) {
 		if d.run.Kept {
 			e.Show = "raddle runs show last"
 		}
-		e.Apart = d.env.out.IsTerminal()
+		e.Apart = d.console.Out.IsTerminal()
 	}
 	d.watch.report.PrintEnd(e)
-	d.env.headed = o.res.Status != graph.Done
+	d.console.Headed = o.res.Status != graph.Done
 }
 
 // printNotice says on standard error how to continue a run that is not over. It is printed
@@ -324,36 +332,36 @@ func (d *drive) printNotice(o driveOutcome) error {
 	switch o.res.Status {
 	case graph.Done:
 		if o.code == exitNoAnswer {
-			d.env.err.PrintLine("raddle: the run is done, but there is no answer: " + plainText(strings.Join(d.calls.Flaws, "; ")))
-			d.env.err.PrintLine("next: ask again, or try another model: --model CLIENT:MODEL")
+			d.console.Screen.PrintLine("raddle: the run is done, but there is no answer: " + plainText(strings.Join(d.calls.Flaws, "; ")))
+			d.console.Screen.PrintLine("next: ask again, or try another model: --model CLIENT:MODEL")
 		}
 		return exitSilently(o.code)
 	case graph.Waiting:
 		if why := (*graph.AnswerError)(nil); errors.As(o.err, &why) {
-			d.env.err.PrintLine("raddle: " + plainText(refusalText(d.env, why, o.err)))
-			parkNotice(d.env, d.run, o.res, d.shown)
+			d.console.Screen.PrintLine("raddle: " + plainText(refusalText(d.console, why, o.err)))
+			parkNotice(d.console, d.run, o.res, d.shown)
 			return silentExit{o.code}
 		}
 		if o.err != nil {
 			return &exitError{code: o.code, err: o.err, next: d.retryHint(o.err)}
 		}
-		parkNotice(d.env, d.run, o.res, d.shown)
+		parkNotice(d.console, d.run, o.res, d.shown)
 		return silentExit{o.code}
 	case graph.Paused, graph.Canceled:
 		if errors.As(o.err, new(*graph.DisplacedError)) {
-			return &exitError{code: o.code, err: o.err, next: nextStep(d.env, o.err)}
+			return &exitError{code: o.code, err: o.err, next: nextStep(d.process, o.err)}
 		}
 		text := "raddle: run " + id + " was stopped"
 		if d.run.Kept {
 			text += ", and is saved\nnext: " + resumeLine(d.run.ResumeCommand(), o.res)
 		}
-		d.env.err.PrintLine(text)
+		d.console.Screen.PrintLine(text)
 		return silentExit{o.code}
 	}
 	if o.res.Head == 0 && !d.run.Resumed {
-		return &exitError{code: o.code, err: o.err, next: nextStep(d.env, o.err)} // nothing was recorded
+		return &exitError{code: o.code, err: o.err, next: nextStep(d.process, o.err)} // nothing was recorded
 	}
-	next := nextStep(d.env, o.err)
+	next := nextStep(d.process, o.err)
 	if next == "" {
 		next = d.retryHint(o.err)
 	}
@@ -377,9 +385,9 @@ func (d *drive) retryHint(err error) string {
 
 // refusalText says why an answer was not accepted: on a terminal in plain words, elsewhere
 // with the text that the file format fixes.
-func refusalText(env *environment, why *graph.AnswerError, err error) string {
+func refusalText(con *console.Console, why *graph.AnswerError, err error) string {
 	headline := flow.AnswerHeadline(why.Reason)
-	if headline == why.Reason || !env.err.IsTerminal() {
+	if headline == why.Reason || !con.Screen.IsTerminal() {
 		return err.Error()
 	}
 	return fmt.Sprintf("the answer to %s was not accepted. %s", why.ID, headline)
@@ -393,8 +401,8 @@ func exitSilently(code int) error {
 }
 
 // writeReport writes a report as JSON, alone or as the last line of a stream.
-func writeReport(env *environment, format string, r *report, seq int64) {
-	env.answered = true
+func writeReport(con *console.Console, format string, r *report, seq int64) {
+	con.Answered = true
 	var v any = r
 	if format == formatStream {
 		line := resultLine{Seq: seq, Time: time.Now(), Kind: "result", Data: r}
@@ -410,14 +418,14 @@ func writeReport(env *environment, format string, r *report, seq int64) {
 		b.Reset()
 		b.WriteString("{}\n")
 	}
-	_, _ = env.out.Write(b.Bytes())
+	_, _ = con.Out.Write(b.Bytes())
 }
 
 // reportRefusal reports an error before a run has started, in the format that the user
 // chose, and returns it.
-func reportRefusal(env *environment, format string, err error) error {
-	if (format == formatJSON || format == formatStream) && !env.answered && err != nil {
-		writeReport(env, format, emptyReport(exitCode(err), err), 1)
+func reportRefusal(con *console.Console, format string, err error) error {
+	if (format == formatJSON || format == formatStream) && !con.Answered && err != nil {
+		writeReport(con, format, emptyReport(exitCode(err), err), 1)
 	}
 	return err
 }

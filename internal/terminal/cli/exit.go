@@ -20,6 +20,7 @@ import (
 	"raddle.dev/internal/process/app"
 	"raddle.dev/internal/report/overview"
 	"raddle.dev/internal/storage/config"
+	"raddle.dev/internal/terminal/console"
 	"raddle.dev/llm"
 )
 
@@ -147,48 +148,48 @@ func signalCode(s os.Signal) int {
 }
 
 // finishCommand prints what went wrong, if anything, and returns the exit code.
-func finishCommand(env *environment, err error) int {
-	env.err.ClearLive()
-	if err == nil && env.out.Err() != nil {
-		err = &exitError{code: exitFailed, err: fmt.Errorf("the result cannot be written: %w", env.out.Err())}
+func finishCommand(op *opener, err error) int {
+	op.Screen.ClearLive()
+	if err == nil && op.Out.Err() != nil {
+		err = &exitError{code: exitFailed, err: fmt.Errorf("the result cannot be written: %w", op.Out.Err())}
 	}
 	code := exitCode(err)
 	var quiet silentExit
 	if err != nil && !errors.As(err, &quiet) {
-		printError(env, err)
+		printError(op.Console, op.process, err)
 	}
 	return code
 }
 
-// printError writes an error to standard error: what and where, why, and the next step.
-func printError(env *environment, err error) {
+// printError writes an error to standard error: what and where, why, and the next step. p is nil if no process was opened.
+func printError(con *console.Console, p *app.Process, err error) {
 	var b strings.Builder
-	if !env.headed {
-		b.WriteString(env.err.Paint(term.Red, "raddle: "))
+	if !con.Headed {
+		b.WriteString(con.Screen.Paint(term.Red, "raddle: "))
 	}
-	defer func() { env.headed = false }()
+	defer func() { con.Headed = false }()
 	if list := findingsOf(err); len(list) > 0 {
 		b.WriteString(faultsHeading(err) + "\n")
 		for _, f := range list {
-			look := env.findingLook(env.err.Colors)
+			look := findingLook(p, con.Screen.Colors)
 			b.WriteString("  " + look.FormatFinding(f) + "\n" + indentLines(look.FormatExcerpt(f), "  "))
 		}
-	} else if env.showsBlocks() && !env.verbose {
-		b.WriteString(env.formatCause(err) + "\n")
+	} else if con.ShowsBlocks() && !con.Verbose {
+		b.WriteString(formatCause(con, err) + "\n")
 	} else {
 		b.WriteString(formatCauses(err))
 	}
 	for _, also := range alsoFailed(err) {
 		fmt.Fprintf(&b, "also failed: %s\n", also)
 	}
-	if next := nextStep(env, err); next != "" {
+	if next := nextStep(p, err); next != "" {
 		fmt.Fprintf(&b, "next: %s\n", next)
 	}
-	_, _ = env.err.Write([]byte(b.String()))
+	_, _ = con.Screen.Write([]byte(b.String()))
 }
 
-// nextStep returns what to do about an error, or "".
-func nextStep(env *environment, err error) string {
+// nextStep returns what to do about an error, or "". p is nil if no process was opened.
+func nextStep(p *app.Process, err error) string {
 	var (
 		own   *exitError
 		ours  *failure.Error
@@ -201,8 +202,8 @@ func nextStep(env *environment, err error) string {
 		return own.next
 	case errors.As(err, &ours):
 		return ours.Next
-	case errors.As(err, &model):
-		return missingModelHint(env, model.Agent)
+	case errors.As(err, &model) && p != nil:
+		return missingModelHint(p, model.Agent)
 	case errors.As(err, &file):
 		return "correct it: raddle config edit"
 	case errors.As(err, &needs):
@@ -267,7 +268,7 @@ func formatCauses(err error) string {
 }
 
 // formatCause returns an error for a person at a terminal: what failed, unless that was the last line, and the innermost cause.
-func (env *environment) formatCause(err error) string {
+func formatCause(con *console.Console, err error) string {
 	parts := failure.Split(err)
 	text, place := parts[0], ""
 	if m := failedAgent().FindStringSubmatch(text); m != nil {
@@ -278,7 +279,7 @@ func (env *environment) formatCause(err error) string {
 			place = " at " + m[1]
 		}
 	}
-	if env.headed && len(parts) > 1 {
+	if con.Headed && len(parts) > 1 {
 		text = "  " + strings.TrimPrefix(place, " ")
 	} else {
 		text += place
@@ -323,9 +324,12 @@ func indentLines(text, indent string) string {
 	return b.String()
 }
 
-// findingLook says how findings of files look on a stream with these colours. The values of files that may hold secrets are hidden.
-func (env *environment) findingLook(colors term.Colors) excerpt.Look {
-	dirs := env.openWithFaults().Dirs
+// findingLook says how findings of files look on a stream with these colours. The values of files that may hold secrets are hidden. p may be nil.
+func findingLook(p *app.Process, colors term.Colors) excerpt.Look {
+	if p == nil {
+		return excerpt.Look{Colors: colors}
+	}
+	dirs := p.Dirs
 	return excerpt.Look{Colors: colors, ShortPath: dirs.ShortPath, HoldsSecrets: func(path string) bool {
 		return filepath.Base(path) == "mcp.json" || filepath.Dir(path) == dirs.Config
 	}}

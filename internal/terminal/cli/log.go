@@ -1,17 +1,16 @@
 package cli
 
 import (
-	"context"
 	"log/slog"
 	"os"
 	"slices"
-	"strings"
 
 	"raddle.dev/flow"
 	"raddle.dev/internal/base/term"
 	"raddle.dev/internal/base/wording"
 	"raddle.dev/internal/process/app"
 	"raddle.dev/internal/storage/config"
+	"raddle.dev/internal/terminal/console"
 )
 
 // logVariable is the variable that sets the level of the developer log where no flag does.
@@ -26,8 +25,9 @@ var (
 
 // openDevLog opens the developer log if --log-level or the variable asks for it. given
 // reports whether the flag was set.
-func (env *environment) openDevLog(given bool) error {
-	from, name := "--log-level", env.logLevel
+func (op *opener) openDevLog(given bool) error {
+	from := "--log-level"
+	name := op.logLevel
 	if !given {
 		if from, name = logVariable, os.Getenv(logVariable); name == "" {
 			return nil
@@ -41,22 +41,25 @@ func (env *environment) openDevLog(given bool) error {
 		}
 		return badUsage(next, "%s: there is no level %q", from, name)
 	}
-	env.devLog = slog.New(slog.NewTextHandler(env.err, &slog.HandlerOptions{Level: logLevels[at], ReplaceAttr: env.cleanAttr}))
+	op.devLog = slog.New(slog.NewTextHandler(op.Screen, &slog.HandlerOptions{
+		Level:       logLevels[at],
+		ReplaceAttr: op.cleanAttr,
+	}))
 	return nil
 }
 
 // cleanAttr names the level of a record, and removes secrets from texts before the handler
 // quotes them.
-func (env *environment) cleanAttr(groups []string, a slog.Attr) slog.Attr {
+func (op *opener) cleanAttr(groups []string, a slog.Attr) slog.Attr {
 	switch v := a.Value.Any().(type) {
 	case slog.Level:
 		if len(groups) == 0 && a.Key == slog.LevelKey {
 			return slog.String(a.Key, nameLevel(v))
 		}
 	case string:
-		return slog.String(a.Key, string(env.redactBytes([]byte(v))))
+		return slog.String(a.Key, string(op.redactBytes([]byte(v))))
 	case error:
-		return slog.String(a.Key, string(env.redactBytes([]byte(v.Error()))))
+		return slog.String(a.Key, string(op.redactBytes([]byte(v.Error()))))
 	}
 	return a
 }
@@ -77,45 +80,15 @@ func logDirs(log *slog.Logger, d config.Dirs) {
 
 // runLogger returns the logger of a run: the developer log if there is one, else the lines that -v
 // prints, else nil.
-func (env *environment) runLogger() *slog.Logger {
+func runLogger(con *console.Console, p *app.Process) *slog.Logger {
 	switch {
-	case env.devLog != nil:
-		return env.devLog
-	case env.verbose && !env.showsBlocks():
-		return slog.New(&logLines{env: env})
+	case p.Log != nil:
+		return p.Log
+	case con.Verbose && !con.ShowsBlocks():
+		return con.NewLog()
 	}
 	return nil
 }
-
-// logLines is a handler for people, which writes to standard error: the level, the message, the attributes.
-type logLines struct {
-	env   *environment
-	attrs string
-}
-
-func (h *logLines) Enabled(_ context.Context, level slog.Level) bool {
-	return level >= slog.LevelDebug
-}
-
-func (h *logLines) Handle(_ context.Context, r slog.Record) error {
-	line := strings.ToLower(r.Level.String()) + ": " + r.Message + h.attrs
-	r.Attrs(func(a slog.Attr) bool {
-		line += " " + a.String()
-		return true
-	})
-	h.env.err.PrintLine(h.env.err.Paint(term.Dim, term.OneLine(line)))
-	return nil
-}
-
-func (h *logLines) WithAttrs(attrs []slog.Attr) slog.Handler {
-	next := *h
-	for _, a := range attrs {
-		next.attrs += " " + a.String()
-	}
-	return &next
-}
-
-func (h *logLines) WithGroup(string) slog.Handler { return h }
 
 // plainText returns text from models, tools and files without characters that a terminal obeys.
 func plainText(s string) string { return term.CleanText(s) }

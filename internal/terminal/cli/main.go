@@ -17,6 +17,7 @@ import (
 	"raddle.dev/internal/base/commandline"
 	"raddle.dev/internal/base/term"
 	"raddle.dev/internal/process/app"
+	"raddle.dev/internal/terminal/console"
 )
 
 // Main runs the command line with the process's streams and returns the exit
@@ -25,15 +26,15 @@ func Main(args []string) int {
 	cobra.EnableCommandSorting = false // the help lists commands in the order of listCommands
 	env := newEnvironment(os.Stdin, os.Stdout, os.Stderr)
 	defer env.close()
-	log.SetOutput(env.err) // of libraries
+	log.SetOutput(env.Screen) // of libraries
 	stop := keepPipes()
 	defer stop()
-	defer dumpOnQuit(env)()
+	defer dumpOnQuit(env.Console)()
 
-	return runGuarded(env, func() int {
+	return runGuarded(env.Console, func() int {
 		root := newRootCommand(env)
 		root.SetArgs(commandline.RewriteArgs(args))
-		return finishCommand(env, root.Execute())
+		return finishCommand(&env.opener, root.Execute())
 	})
 }
 
@@ -47,13 +48,13 @@ func keepPipes() (stop func()) {
 
 // runGuarded returns the exit code of a command. A panic is an internal error, which has a
 // code of its own: what the run has recorded so far is saved.
-func runGuarded(env *environment, command func() int) (code int) {
+func runGuarded(con *console.Console, command func() int) (code int) {
 	defer func() {
 		if p := recover(); p != nil {
-			env.keys.Release()
-			env.err.ClearLive()
-			_, _ = fmt.Fprintf(env.err, "raddle: internal error: panic: %v\n%s", p, debug.Stack())
-			env.err.PrintLine("next: report it with the lines above; what a run had recorded is saved: raddle runs ls")
+			con.Keyboard.Release()
+			con.Screen.ClearLive()
+			_, _ = fmt.Fprintf(con.Screen, "raddle: internal error: panic: %v\n%s", p, debug.Stack())
+			con.Screen.PrintLine("next: report it with the lines above; what a run had recorded is saved: raddle runs ls")
 			code = exitFault
 		}
 	}()
@@ -62,7 +63,7 @@ func runGuarded(env *environment, command func() int) (code int) {
 
 // dumpOnQuit makes SIGQUIT print the stacks of all goroutines and end the process with
 // exitQuit: the runtime's own exit code for SIGQUIT means wrong usage here. stop undoes it.
-func dumpOnQuit(env *environment) (stop func()) {
+func dumpOnQuit(con *console.Console) (stop func()) {
 	signals := make(chan os.Signal, 1)
 	end := make(chan struct{})
 	term.NotifyQuit(signals)
@@ -70,10 +71,10 @@ func dumpOnQuit(env *environment) (stop func()) {
 		select {
 		case <-end:
 		case <-signals:
-			env.keys.Release()
-			env.err.ClearLive()
-			env.err.PrintLine("raddle: SIGQUIT")
-			_ = pprof.Lookup("goroutine").WriteTo(env.err, 2)
+			con.Keyboard.Release()
+			con.Screen.ClearLive()
+			con.Screen.PrintLine("raddle: SIGQUIT")
+			_ = pprof.Lookup("goroutine").WriteTo(con.Screen, 2)
 			os.Exit(exitQuit)
 		}
 	}()
@@ -111,7 +112,7 @@ it, and go back in it.`,
   raddle run examples/hello "Ada"    run an agent
   raddle agents new helper           create an agent
   raddle resume last                 continue the newest run`,
-		Args:              refuseWords(env),
+		Args:              refuseWords(&env.opener),
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
@@ -120,12 +121,12 @@ it, and go back in it.`,
 	root.Flags().BoolVar(&opts.version, "version", false, "print the version")
 	root.Flags().BoolVar(&opts.listAgents, "list-agents", false, "list the agents in the agents directory")
 	root.Flags().StringVar(&opts.install, "install", "", "write the `THINGS` that come with raddle: agents")
-	addChatFlags(env, root, &opts.chat)
+	addChatFlags(&env.opener, root, &opts.chat)
 	env.addFlags(root)
-	root.SetOut(env.out)
-	root.SetErr(env.err)
-	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { _, _ = env.out.Write([]byte(helpText(cmd))) }) // the user asked for it
-	root.SetHelpCommand(newHelpCommand(env))
+	root.SetOut(env.Out)
+	root.SetErr(env.Screen)
+	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { _, _ = env.Out.Write([]byte(helpText(cmd))) }) // the user asked for it
+	root.SetHelpCommand(newHelpCommand(&env.opener))
 	root.SetFlagErrorFunc(flagError)
 	for _, g := range listCommands(env) {
 		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title})
@@ -152,39 +153,39 @@ func listCommands(env *environment) []commandGroup {
 			newChatCommand(env),
 			newResumeCommand(env),
 			newReplayCommand(env),
-			newServeCommand(env),
-			newMCPCommand(env),
-			newACPCommand(env),
+			newServeCommand(&env.opener),
+			newMCPCommand(&env.opener),
+			newACPCommand(&env.opener),
 		}},
 		{"Runs", []*cobra.Command{
 			newRunsCommand(env),
 			newInboxCommand(env),
-			newWatchCommand(env),
-			newStudioCommand(env),
-			newWorkersCommand(env),
-			newStoreCommand(env),
-			newMemoryCommand(env),
+			newWatchCommand(&env.opener),
+			newStudioCommand(&env.opener),
+			newWorkersCommand(&env.opener),
+			newStoreCommand(&env.opener),
+			newMemoryCommand(&env.opener),
 		}},
 		{"Author", []*cobra.Command{
-			newAgentsCommand(env),
-			newCheckCommand(env),
-			newTestCommand(env),
-			newGraphCommand(env),
-			newToolsCommand(env),
-			newSandboxCommand(env),
+			newAgentsCommand(&env.opener),
+			newCheckCommand(&env.opener),
+			newTestCommand(&env.opener),
+			newGraphCommand(&env.opener),
+			newToolsCommand(&env.opener),
+			newSandboxCommand(&env.opener),
 			newRagCommand(env),
-			newSchemaCommand(env),
+			newSchemaCommand(env.Console),
 		}},
 		{"Set up", []*cobra.Command{
 			newInitCommand(env),
-			newConfigCommand(env),
-			newModelsCommand(env),
-			newLoginCommand(env),
-			newLogoutCommand(env),
-			newDoctorCommand(env),
-			newInfoCommand(env),
-			newCompletionCommand(env),
-			newVersionCommand(env),
+			newConfigCommand(&env.opener),
+			newModelsCommand(&env.opener),
+			newLoginCommand(&env.opener),
+			newLogoutCommand(&env.opener),
+			newDoctorCommand(&env.opener),
+			newInfoCommand(&env.opener),
+			newCompletionCommand(env.Console),
+			newVersionCommand(env.Console),
 		}},
 	}
 }
@@ -193,22 +194,22 @@ func listCommands(env *environment) []commandGroup {
 func runRoot(cmd *cobra.Command, env *environment, opts rootOptions) error {
 	switch {
 	case opts.version:
-		env.out.PrintText(fmt.Sprintf("raddle %s (%s, %s/%s)", app.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH))
+		env.Out.PrintText(fmt.Sprintf("raddle %s (%s, %s/%s)", app.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH))
 		return nil
 	case opts.listAgents:
-		for _, name := range agentNames(env) {
-			env.out.PrintText(name)
+		for _, name := range agentNames(&env.opener) {
+			env.Out.PrintText(name)
 		}
 		return nil
 	case opts.install == "agents":
 		if err := env.openProcess(); err != nil {
 			return err
 		}
-		return runAgentsInstall(cmd.Context(), env, agentsInstallOptions{}, nil)
+		return runAgentsInstall(cmd.Context(), env.Console, env.process, agentsInstallOptions{}, nil)
 	case opts.install != "":
 		return badUsage("write: raddle --install agents", "--install %s: only agents can be installed; tools are built in", opts.install)
 	}
-	if canChat(env) || cmd.Flags().NFlag() > 0 {
+	if env.HasPerson() || cmd.Flags().NFlag() > 0 {
 		return runChat(cmd.Context(), env, opts.chat, nil)
 	}
 	return cmd.Help()

@@ -17,10 +17,10 @@ func TestAPanicHasItsOwnExitCode(t *testing.T) {
 	}
 	env := newEnvironment(os.Stdin, f, f)
 	defer env.close()
-	if code := runGuarded(env, func() int { return 7 }); code != 7 {
+	if code := runGuarded(env.Console, func() int { return 7 }); code != 7 {
 		t.Errorf("exit code %d", code)
 	}
-	if code := runGuarded(env, func() int { panic("oops") }); code != 10 {
+	if code := runGuarded(env.Console, func() int { panic("oops") }); code != 10 {
 		t.Errorf("exit code %d", code)
 	}
 	text, err := os.ReadFile(f.Name())

@@ -5,20 +5,19 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
 	"raddle.dev/flow"
 	"raddle.dev/graph"
 	"raddle.dev/internal/base/term"
-	"raddle.dev/internal/base/term/markdown"
 	"raddle.dev/internal/base/wording"
 	"raddle.dev/internal/process/app"
 	"raddle.dev/internal/process/provider"
 	"raddle.dev/internal/report/overview"
 	"raddle.dev/internal/report/question"
 	"raddle.dev/internal/storage/runs"
+	"raddle.dev/internal/terminal/console"
 	"raddle.dev/llm"
 )
 
@@ -50,7 +49,7 @@ type driveOutcome struct {
 }
 
 // reportRun describes a run after a drive.
-func reportRun(env *environment, run *app.Run, o driveOutcome, warnings []string) (*report, error) {
+func reportRun(p *app.Process, run *app.Run, o driveOutcome, warnings []string) (*report, error) {
 	r := emptyReport(o.code, o.err)
 	r.thread = run.Thread
 	r.Run, r.Agent, r.Status = &run.ID, &run.Agent.Name, o.res.Status.String()
@@ -66,20 +65,20 @@ func reportRun(env *environment, run *app.Run, o driveOutcome, warnings []string
 	if o.res.Head == 0 && !run.Resumed && o.res.Status == graph.Failed {
 		return r, nil // nothing was recorded
 	}
-	v, err := env.process.Runs.ReadView(context.Background(), run.ID)
+	v, err := p.Runs.ReadView(context.Background(), run.ID)
 	if err != nil {
 		return nil, err
 	}
 	v.Snapshot.Status = o.res.Status // a drive may not have been able to record its end
-	return r, fromJournal(env, v, r)
+	return r, fromJournal(p, v, r)
 }
 
 // fromJournal adds what a journal says: earlier drives count too.
-func fromJournal(env *environment, v *runs.View, r *report) error {
+func fromJournal(p *app.Process, v *runs.View, r *report) error {
 	r.State = flow.StoredJSON(v.Snapshot.Values)
 	r.Path = v.Path()
 	calls, err := v.Models(context.Background()) // the run's own context may have ended
-	r.Usage = overview.UsageOf(env.process, calls)
+	r.Usage = overview.UsageOf(p, calls)
 	return err
 }
 
@@ -114,7 +113,7 @@ func resumeLine(line string, res graph.Result) string {
 const trustHelp = "only a person can consent: resume the run on a terminal, use raddle inbox, or answer over the API of a server; --answer can only say no"
 
 // parkNotice says what a run waits for and how to continue.
-func parkNotice(env *environment, run *app.Run, res graph.Result, shown map[string]bool) {
+func parkNotice(con *console.Console, run *app.Run, res graph.Result, shown map[string]bool) {
 	var b strings.Builder
 	asked := graph.ForPeople(res.Questions)
 	what := "an answer"
@@ -123,8 +122,8 @@ func parkNotice(env *environment, run *app.Run, res graph.Result, shown map[stri
 	}
 	fmt.Fprintf(&b, "raddle: run %s waits for %s\n", run.ID, what)
 	for _, q := range res.Questions {
-		prompt := question.FormatPrompt(q, env.err.Colors && question.DecodeCall(q).Tool != "")
-		name := env.err.Paint(term.Bold, question.FormatName(q))
+		prompt := question.FormatPrompt(q, con.Screen.Colors && question.DecodeCall(q).Tool != "")
+		name := con.Screen.Paint(term.Bold, question.FormatName(q))
 		if from := question.FormatAsker(q); from != "" {
 			name += ", asked by " + from
 		}
@@ -151,7 +150,7 @@ func parkNotice(env *environment, run *app.Run, res graph.Result, shown map[stri
 	} else {
 		b.WriteString("next: nothing, because the store is memory: and the run is lost; give answers ahead with --answer\n")
 	}
-	_, _ = env.err.Write([]byte(b.String()))
+	_, _ = con.Screen.Write([]byte(b.String()))
 }
 
 // joinWords joins words for people.
@@ -240,38 +239,4 @@ func costText(cost float64, priced bool, unknown []string) string {
 		return fmt.Sprintf("%.4f USD and more: the price %s", cost, missing)
 	}
 	return fmt.Sprintf("%.4f USD", cost)
-}
-
-// markdownRenderer returns what formats Markdown for standard output, or nil if the text is to be shown as it is: standard
-// output is not a terminal with colours, or raw is true.
-func (env *environment) markdownRenderer(raw bool) *markdown.Renderer {
-	if raw || !env.out.IsTerminal() || !bool(env.out.Colors) {
-		return nil
-	}
-	cols, _ := env.out.Size()
-	return &markdown.Renderer{Width: cols - 1, Theme: env.theme, Links: showsLinks(os.Getenv)}
-}
-
-// renderReply returns the text of a model, or of a run, for a person. On a terminal Markdown is formatted, and JSON is shown as it is.
-func (env *environment) renderReply(text string, raw bool) string {
-	r := env.markdownRenderer(raw)
-	if r == nil || json.Valid([]byte(text)) {
-		return text
-	}
-	return r.RenderText(text)
-}
-
-// showsLinks reports whether the terminal is known to show links (OSC 8). Others ignore them, so that their readers would not see
-// where a link leads.
-func showsLinks(getenv func(string) string) bool {
-	for _, name := range []string{"VTE_VERSION", "KONSOLE_VERSION", "WT_SESSION", "KITTY_WINDOW_ID", "WEZTERM_PANE", "GHOSTTY_RESOURCES_DIR"} {
-		if getenv(name) != "" && getenv("TMUX") == "" {
-			return true
-		}
-	}
-	switch getenv("TERM_PROGRAM") {
-	case "iTerm.app", "WezTerm", "vscode", "ghostty", "Hyper", "mintty":
-		return true
-	}
-	return strings.HasPrefix(getenv("TERM"), "foot") || strings.HasPrefix(getenv("TERM"), "alacritty") || strings.HasPrefix(getenv("TERM"), "xterm-kitty")
 }

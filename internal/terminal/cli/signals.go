@@ -8,16 +8,26 @@ import (
 	"os/signal"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
 	"raddle.dev/internal/base/term"
 	"raddle.dev/internal/process/toolbox"
+	"raddle.dev/internal/terminal/console"
 )
 
 // drainTime is how long a run that was asked to stop may take for the current
 // step before it is interrupted.
 const drainTime = 10 * time.Second
+
+// foreground is the run that this terminal drives, as far as signals and scripts must know it. The zero value drives none.
+type foreground struct {
+	working      atomic.Bool                // nodes may be running, which a signal would have to wait for
+	watching     atomic.Pointer[runWatcher] // nil: no run is being driven
+	stopping     atomic.Pointer[stopper]    // of the run that is being driven
+	terminalLent atomic.Bool                // a script has the terminal
+}
 
 // A stopper turns signals into the two ways to stop a run: after the current
 // step, and at once.
@@ -26,7 +36,8 @@ type stopper struct {
 	asking context.Context // ends with the first signal, so that no question stays on the screen
 	pause  chan struct{}   // closed by the first signal
 
-	env         *environment
+	console     *console.Console
+	foreground  *foreground
 	cut         context.CancelCauseFunc
 	mute        context.CancelFunc
 	quit        func(code int)  // ends the process
@@ -39,11 +50,24 @@ type stopper struct {
 	first os.Signal // nil: none has come
 }
 
-// newStopper starts to listen for signals, until close is called.
-func newStopper(env *environment) *stopper {
-	s := &stopper{env: env, pause: make(chan struct{}), signal: make(chan os.Signal, 4), stop: make(chan struct{}), quit: os.Exit}
+// makeStopper returns a stopper that listens for nothing yet.
+func makeStopper(con *console.Console, fg *foreground) *stopper {
+	s := &stopper{
+		console:    con,
+		foreground: fg,
+		pause:      make(chan struct{}),
+		signal:     make(chan os.Signal, 4),
+		stop:       make(chan struct{}),
+		quit:       os.Exit,
+	}
 	s.ctx, s.cut = context.WithCancelCause(context.Background())
 	s.asking, s.mute = context.WithCancel(s.ctx)
+	return s
+}
+
+// newStopper starts to listen for signals, until close is called.
+func newStopper(con *console.Console, fg *foreground) *stopper {
+	s := makeStopper(con, fg)
 	signal.Notify(s.signal, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	s.done.Go(s.handleSignals)
 	return s
@@ -51,10 +75,9 @@ func newStopper(env *environment) *stopper {
 
 // newTurnStopper returns what stops the turn of a conversation: closing interrupt ends its questions, and closing cancel stops the
 // run so that it can be continued. It listens for no signals.
-func newTurnStopper(env *environment, interrupt, cancel <-chan struct{}) *stopper {
-	s := &stopper{env: env, pause: make(chan struct{}), signal: make(chan os.Signal, 4), stop: make(chan struct{}), quit: os.Exit, interrupted: interrupt}
-	s.ctx, s.cut = context.WithCancelCause(context.Background())
-	s.asking, s.mute = context.WithCancel(s.ctx)
+func newTurnStopper(con *console.Console, fg *foreground, interrupt, cancel <-chan struct{}) *stopper {
+	s := makeStopper(con, fg)
+	s.interrupted = interrupt
 	s.done.Go(func() {
 		for {
 			select {
@@ -99,8 +122,8 @@ func (s *stopper) handleSignals() {
 				s.showText("Stopping now. " + repeatHint(got, "to quit at once"))
 				s.cancelWork()
 			case count > 2:
-				s.env.keys.Release()
-				s.env.err.ClearLive()
+				s.console.Keyboard.Release()
+				s.console.Screen.ClearLive()
 				s.quit(signalCode(got))
 			}
 		}
@@ -112,11 +135,11 @@ func (s *stopper) drainStep(got os.Signal) {
 	s.mu.Lock()
 	s.first = got
 	s.mu.Unlock()
-	asking := s.asking.Err() == nil && s.env.working.Load()
+	asking := s.asking.Err() == nil && s.foreground.working.Load()
 	close(s.pause)
 	s.mute()
-	switch w := s.env.watching.Load(); {
-	case s.env.terminalLent.Load():
+	switch w := s.foreground.watching.Load(); {
+	case s.foreground.terminalLent.Load():
 		s.cancelWork() // it waits for a person
 	case !asking:
 	case w != nil && (w.activity.OnlyWaits() || got == os.Interrupt && w.run.Agent.Config != nil && w.activity.OnlyReplies()):
@@ -137,11 +160,11 @@ func repeatHint(got os.Signal, effect string) string {
 // showText shows a text: below the live lines if there are any, otherwise as a line.
 func (s *stopper) showText(text string) {
 	text = strings.TrimSpace(text)
-	if w := s.env.watching.Load(); w != nil && w.live != nil {
+	if w := s.foreground.watching.Load(); w != nil && w.live != nil {
 		w.live.SetNotice(text)
 		return
 	}
-	s.env.err.PrintLine("raddle: " + text)
+	s.console.Screen.PrintLine("raddle: " + text)
 }
 
 // cancelWork interrupts running work.
@@ -172,35 +195,35 @@ func (s *stopper) close() {
 
 // lendTerminal lends the terminal to a script of the run that is being driven. The
 // error says why there is none.
-func lendTerminal(env *environment) (*toolbox.Terminal, error) {
-	stop := env.stopping.Load()
+func lendTerminal(con *console.Console, fg *foreground) (*toolbox.Terminal, error) {
+	stop := fg.stopping.Load()
 	switch {
-	case !term.IsTerminal(env.in):
+	case !term.IsTerminal(con.In):
 		return nil, errors.New("the standard input of raddle is not a terminal")
-	case !env.err.IsTerminal():
+	case !con.Screen.IsTerminal():
 		return nil, errors.New("the standard error of raddle is not a terminal")
-	case stop == nil || !env.keys.IsForeground():
+	case stop == nil || !con.Keyboard.IsForeground():
 		return nil, errors.New("raddle runs in the background")
 	}
-	env.err.SuspendLive()
-	takeBack := env.keys.LendTerminal(true)
-	restore := env.keys.SaveMode()
-	env.terminalLent.Store(true)
+	con.Screen.SuspendLive()
+	takeBack := con.Keyboard.LendTerminal(true)
+	restore := con.Keyboard.SaveMode()
+	fg.terminalLent.Store(true)
 	t := &toolbox.Terminal{Return: func(interrupted bool) {
 		restore()
 		takeBack()
 		if interrupted {
-			env.err.PrintLine("") // behind ^C
+			con.Screen.PrintLine("") // behind ^C
 			stop.interrupt()
 		}
-		env.terminalLent.Store(false)
-		env.err.ResumeLive()
+		fg.terminalLent.Store(false)
+		con.Screen.ResumeLive()
 	}}
-	t.In, t.Out = env.in, env.err.File()
+	t.In, t.Out = con.In, con.Screen.File()
 	t.Suspended = func() {
-		again := env.keys.SaveMode()
+		again := con.Keyboard.SaveMode()
 		restore()
-		env.keys.Suspend()
+		con.Keyboard.Suspend()
 		again()
 	}
 	return t, nil

@@ -18,6 +18,7 @@ import (
 	"raddle.dev/internal/base/wording"
 	"raddle.dev/internal/process/app"
 	"raddle.dev/internal/report/question"
+	"raddle.dev/internal/terminal/console"
 	"raddle.dev/internal/terminal/setup"
 )
 
@@ -29,7 +30,7 @@ const firstByte = time.Second
 
 // promptText returns the prompt of a run without its files: the words of the command line, or
 // standard input instead of "-" or of no words.
-func promptText(env *environment, words []string, noStdin bool) (string, error) {
+func promptText(con *console.Console, words []string, noStdin bool) (string, error) {
 	var text string
 	var err error
 	switch {
@@ -38,14 +39,14 @@ func promptText(env *environment, words []string, noStdin bool) (string, error) 
 			return "", badUsage("leave one of them out", "the prompt \"-\" is standard input, and --no-stdin forbids reading it")
 		}
 		words = slices.DeleteFunc(slices.Clone(words), func(w string) bool { return w == "-" })
-		if text, err = readAll(env.in); err != nil {
+		if text, err = readAll(con.In); err != nil {
 			return "", err
 		}
 		text = joinNonEmpty("\n\n", strings.Join(words, " "), text)
 	case len(words) > 0:
 		text = strings.Join(words, " ")
-	case !noStdin && !term.IsTerminal(env.in):
-		if text, err = readSoon(env.in, firstByte); err != nil {
+	case !noStdin && !term.IsTerminal(con.In):
+		if text, err = readSoon(con.In, firstByte); err != nil {
 			return "", err
 		}
 	}
@@ -106,12 +107,12 @@ func readSoon(r io.Reader, wait time.Duration) (string, error) {
 
 // askStarter asks the person at the terminal for the prompt of a run that has none: one of its agent's conversation
 // starters, or a text. For a graph without starters it does not ask, because a graph may need no prompt.
-func askStarter(ctx context.Context, env *environment, run *app.Run, agent string) error {
-	prompter, a := env.newPrompter(), run.Agent
+func askStarter(ctx context.Context, con *console.Console, p *app.Process, run *app.Run, agent string) error {
+	prompter, a := con.NewPrompter(), run.Agent
 	if run.Record.Prompt != "" || run.Record.Headless || prompter == nil || a.Config == nil && len(a.Starters()) == 0 {
 		return nil
 	}
-	answer, err := question.Ask(ctx, prompter, graph.Question{Kind: "select", Prompt: "What shall " + a.Name + " do?", Options: a.Starters(), Free: true}, env.err.Colors)
+	answer, err := question.Ask(ctx, prompter, graph.Question{Kind: "select", Prompt: "What shall " + a.Name + " do?", Options: a.Starters(), Free: true}, con.Screen.Colors)
 	if errors.Is(err, term.ErrLeftOpen) {
 		return badUsage("give it: raddle run "+wording.QuoteWord(agent)+" PROMPT", "there is no prompt")
 	}
@@ -119,23 +120,23 @@ func askStarter(ctx context.Context, env *environment, run *app.Run, agent strin
 		return err
 	}
 	text, _ := answer.(string)
-	return env.process.SetPrompt(run, text)
+	return p.SetPrompt(run, text)
 }
 
 // startPrompted starts a run. It asks the person at the terminal for what the run lacks: a model, variables, consent and a
 // prompt. The agent is loaded again only after an answer on which its parts depend.
-func startPrompted(ctx context.Context, env *environment, req app.Request) (*app.Run, error) {
-	run, err := startConsenting(ctx, env, &req, env.process.StartRun)
+func startPrompted(ctx context.Context, op *opener, req app.Request) (*app.Run, error) {
+	run, err := startConsenting(ctx, op.Console, op.process, &req, op.process.StartRun)
 	if _, missing := errors.AsType[*flow.MissingModelError](err); missing {
-		if err := askModel(ctx, env, req, err); err != nil {
+		if err := askModel(ctx, op, req, err); err != nil {
 			return nil, err
 		}
-		run, err = startConsenting(ctx, env, &req, env.process.StartRun)
+		run, err = startConsenting(ctx, op.Console, op.process, &req, op.process.StartRun)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if err := askStarter(ctx, env, run, req.Agent); err != nil {
+	if err := askStarter(ctx, op.Console, op.process, run, req.Agent); err != nil {
 		run.Close()
 		return nil, err
 	}
@@ -144,12 +145,12 @@ func startPrompted(ctx context.Context, env *environment, req app.Request) (*app
 
 // startConsenting starts a run with the consent that it needs for what the user did not name, and with the values of its
 // variables, which it adds to the request.
-func startConsenting(ctx context.Context, env *environment, req *app.Request, start func(app.Request) (*app.Run, error)) (*app.Run, error) {
-	run, err := startSet(ctx, env, req, start)
+func startConsenting(ctx context.Context, con *console.Console, p *app.Process, req *app.Request, start func(app.Request) (*app.Run, error)) (*app.Run, error) {
+	run, err := startSet(ctx, con, req, start)
 	if err != nil {
 		return nil, err
 	}
-	again, err := askConsent(ctx, env, run)
+	again, err := askConsent(ctx, con, p, run)
 	if err == nil && !again {
 		return run, nil
 	}
@@ -163,15 +164,15 @@ func startConsenting(ctx context.Context, env *environment, req *app.Request, st
 // startSet starts a run. If the agent needs variables that are not set, it asks the
 // person at the terminal for them; without a person, or if they leave
 // them open, it returns that error.
-func startSet(ctx context.Context, env *environment, req *app.Request, start func(app.Request) (*app.Run, error)) (*app.Run, error) {
-	prompter := env.newPrompter()
+func startSet(ctx context.Context, con *console.Console, req *app.Request, start func(app.Request) (*app.Run, error)) (*app.Run, error) {
+	prompter := con.NewPrompter()
 	req.NeedAll = prompter != nil && !req.Headless
 	run, err := start(*req)
 	needs, ok := errors.AsType[*flow.VariablesError](err)
 	if !ok || !req.NeedAll {
 		return run, err
 	}
-	values, asked := askVariables(ctx, env, prompter, needs.Missing)
+	values, asked := askVariables(ctx, con, prompter, needs.Missing)
 	if errors.Is(asked, term.ErrLeftOpen) {
 		return nil, err
 	}
@@ -184,8 +185,8 @@ func startSet(ctx context.Context, env *environment, req *app.Request, start fun
 }
 
 // askVariables asks for the values of variables.
-func askVariables(ctx context.Context, env *environment, prompter term.Prompter, missing []spec.Variable) (map[string]string, error) {
-	env.err.PrintLine("⚙ Init agent variables...")
+func askVariables(ctx context.Context, con *console.Console, prompter term.Prompter, missing []spec.Variable) (map[string]string, error) {
+	con.Screen.PrintLine("⚙ Init agent variables...")
 	values := map[string]string{}
 	for _, v := range missing {
 		for {
@@ -197,7 +198,7 @@ func askVariables(ctx context.Context, env *environment, prompter term.Prompter,
 				values[v.Name] = value
 				break
 			}
-			env.err.PrintLine("This field is required")
+			con.Screen.PrintLine("This field is required")
 		}
 	}
 	return values, nil
@@ -205,14 +206,14 @@ func askVariables(ctx context.Context, env *environment, prompter term.Prompter,
 
 // askConsent asks the person at the terminal about what a run picks up although the user did not name it. given reports whether the person agreed to
 // one, which counts for runs that start from now on. Without a person, it only prints warnings; answers of the command line are not consent.
-func askConsent(ctx context.Context, env *environment, run *app.Run) (given bool, err error) {
-	list, err := env.process.Tools.FindImplicitDirs(run.Agent)
+func askConsent(ctx context.Context, con *console.Console, p *app.Process, run *app.Run) (given bool, err error) {
+	list, err := p.Tools.FindImplicitDirs(run.Agent)
 	if err != nil {
 		return false, err
 	}
-	guide := env.newGuide()
+	guide := newGuide(con, p)
 	if guide.Prompter == nil || run.Record.Headless {
-		if !env.quiet {
+		if !con.Quiet {
 			guide.WarnImplicitDirs(list)
 		}
 		return false, nil
@@ -226,20 +227,20 @@ func askConsent(ctx context.Context, env *environment, run *app.Run) (given bool
 
 // chooseModel returns the model of config.yaml or RADDLE_MODEL. If there is none, it asks the person at the terminal for one and saves it in config.yaml.
 // Without a person, or if the person does not choose, the error ends in a command to paste.
-func chooseModel(ctx context.Context, env *environment) (model string, err error) {
-	if err := env.openProcess(); err != nil {
+func chooseModel(ctx context.Context, op *opener) (model string, err error) {
+	if err := op.openProcess(); err != nil {
 		return "", err
 	}
-	if env.process.Config.Model != "" {
-		return env.process.Config.Model, nil
+	if op.process.Config.Model != "" {
+		return op.process.Config.Model, nil
 	}
-	g := env.newGuide()
+	g := op.newGuide()
 	if g.Prompter == nil {
-		return "", noModelError(env, errors.New("no model is set"), "AGENT")
+		return "", noModelError(op.process, errors.New("no model is set"), "AGENT")
 	}
 	model, err = g.PickModel(ctx, "No model is set. Which one shall raddle use?")
 	if errors.Is(err, term.ErrLeftOpen) {
-		return "", noModelError(env, errors.New("no model is set"), "AGENT")
+		return "", noModelError(op.process, errors.New("no model is set"), "AGENT")
 	}
 	if err != nil {
 		return "", err
@@ -248,41 +249,41 @@ func chooseModel(ctx context.Context, env *environment) (model string, err error
 }
 
 // ensureModel asks for a model before a conversation with an agent that needs one and has none. Without a person, the first turn reports that.
-func ensureModel(ctx context.Context, env *environment, agent, model string) error {
-	if env.process.Config.Model != "" || model != "" || env.newPrompter() == nil {
+func ensureModel(ctx context.Context, op *opener, agent, model string) error {
+	if op.process.Config.Model != "" || model != "" || op.NewPrompter() == nil {
 		return nil
 	}
-	a, err := env.process.Load(app.LoadRequest{Agent: agent})
+	a, err := op.process.Load(app.LoadRequest{Agent: agent})
 	if err == nil {
 		_, err = a.CompileGraph()
 	}
 	if _, missing := errors.AsType[*flow.MissingModelError](err); !missing {
 		return nil
 	}
-	return askModel(ctx, env, app.Request{Agent: agent}, err)
+	return askModel(ctx, op, app.Request{Agent: agent}, err)
 }
 
 // askModel asks for the model that a run lacks, as an error of its start says. Without a person, or if the person does not choose, it returns
 // that error with a command to paste.
-func askModel(ctx context.Context, env *environment, req app.Request, missing error) error {
-	if req.Headless || req.Model != "" || env.process.Config.Model != "" {
-		return noModelError(env, missing, req.Agent)
+func askModel(ctx context.Context, op *opener, req app.Request, missing error) error {
+	if req.Headless || req.Model != "" || op.process.Config.Model != "" {
+		return noModelError(op.process, missing, req.Agent)
 	}
-	_, err := chooseModel(ctx, env)
+	_, err := chooseModel(ctx, op)
 	if own, ok := errors.AsType[*exitError](err); ok && own.code == exitInvalid {
-		return noModelError(env, missing, req.Agent)
+		return noModelError(op.process, missing, req.Agent)
 	}
 	return err
 }
 
 // noModelError returns the error that no model is set, with a command to paste that names one.
-func noModelError(env *environment, err error, agent string) error {
-	return &exitError{code: exitInvalid, next: missingModelHint(env, agent), err: err}
+func noModelError(p *app.Process, err error, agent string) error {
+	return &exitError{code: exitInvalid, next: missingModelHint(p, agent), err: err}
 }
 
 // missingModelHint returns what to do when no model is set: commands to paste.
-func missingModelHint(env *environment, agent string) string {
-	model, needs := env.openWithFaults().Models.SuggestModel()
+func missingModelHint(p *app.Process, agent string) string {
+	model, needs := p.Models.SuggestModel()
 	run := "raddle run " + wording.QuoteWord(agent) + " --model " + model + " …  (or once and for all: raddle config set model " + model + ")"
 	if agent == "AGENT" {
 		run = "raddle config set model " + model
@@ -299,14 +300,14 @@ func lookInstead(ctx context.Context, env *environment, err error) error {
 		return err
 	}
 	env.offersLook = false
-	a, dir, err := env.newGuide().PickRecorded(ctx)
+	a, dir, err := newGuide(env.Console, env.process).PickRecorded(ctx)
 	if err == nil && a.Graph {
 		err = runRun(ctx, env, runOptions{output: formatText, noStdin: true}, []string{dir, a.Prompt})
 	} else if err == nil {
 		err = runChat(ctx, env, chatOptions{}, []string{dir})
 	}
 	if err == nil || errors.Is(err, term.ErrLeftOpen) {
-		env.printNote("next: raddle init, which chooses a model")
+		env.PrintNote("next: raddle init, which chooses a model")
 		return nil
 	}
 	return err

@@ -18,14 +18,16 @@ import (
 	"raddle.dev/internal/report/eventlog"
 	"raddle.dev/internal/report/progress"
 	"raddle.dev/internal/report/updates"
+	"raddle.dev/internal/terminal/console"
 )
 
 // runWatcher is what a command records and shows of a run while it drives it. Only the
 // goroutine that drives may call its methods, unless a method says otherwise.
 type runWatcher struct {
-	env    *environment
-	run    *app.Run
-	stream bool // events go to standard output
+	console *console.Console
+	process *app.Process
+	run     *app.Run
+	stream  bool // events go to standard output
 
 	narrator *narrate.Narrator     // nil: no narration
 	report   *progress.Reporter    // nil: no terminal, or narration
@@ -49,31 +51,31 @@ type runWatcher struct {
 
 // newRunWatcher prepares for a run. live requests live lines if they are
 // possible.
-func newRunWatcher(env *environment, run *app.Run, stream, wantLive bool) *runWatcher {
-	w := &runWatcher{env: env, run: run, stream: stream, again: map[string]bool{}, calls: map[string]bool{}, activity: progress.NewActivity()}
+func newRunWatcher(con *console.Console, p *app.Process, run *app.Run, stream, wantLive bool) *runWatcher {
+	w := &runWatcher{console: con, process: p, run: run, stream: stream, again: map[string]bool{}, calls: map[string]bool{}, activity: progress.NewActivity()}
 	switch {
-	case env.quiet:
-	case env.showsBlocks():
-		look := progress.NewLook(env.err.Colors, os.Getenv)
-		w.report = progress.NewReporter(env.err, look, run.Agent)
-		w.report.Detail = env.verbose
+	case con.Quiet:
+	case con.ShowsBlocks():
+		look := progress.NewLook(con.Screen.Colors, os.Getenv)
+		w.report = progress.NewReporter(con.Screen, look, run.Agent)
+		w.report.Detail = con.Verbose
 		if wantLive && !term.IsDumb() {
-			w.live = progress.NewLiveLines(env.err, look, run.Agent)
+			w.live = progress.NewLiveLines(con.Screen, look, run.Agent)
 		}
 	default:
-		w.narrator = narrate.New(dimWriter{env.err}, run.Agent, false)
-		w.narrator.Detail = env.verbose
+		w.narrator = narrate.New(dimWriter{con.Screen}, run.Agent, false)
+		w.narrator.Detail = con.Verbose
 	}
-	if log := env.runLogger(); log != nil {
+	if log := runLogger(con, p); log != nil {
 		w.log = flow.LogRun(log, run.Agent)
 	}
-	w.events = eventlog.New(env.devLog, env.redactBytes, run.Agent)
+	w.events = eventlog.New(p.Log, p.Tools.SecretSet().Bytes, run.Agent)
 	return w
 }
 
 // showReplies shows the text of replies while models write it: with live lines also the end that is not final, which they need not show then.
 func (w *runWatcher) showReplies(raw bool) {
-	w.speech = progress.NewReplyStream(w.env.err, w.env.out, w.env.markdownRenderer(raw))
+	w.speech = progress.NewReplyStream(w.console.Screen, w.console.Out, w.console.MarkdownRenderer(raw))
 	if w.report != nil {
 		w.report.Replies = true
 	}
@@ -134,7 +136,7 @@ func (w *runWatcher) handleEvent(ev graph.Event) {
 			w.warnings = append(w.warnings, v.Text)
 		}
 		if call, ok := updates.ModelCallOf(ev); ok {
-			cost, known := call.Cost(w.env.process.Models.UsageCost)
+			cost, known := call.Cost(w.process.Models.UsageCost)
 			w.spent.addCall(call.Usage, call.Model, cost, known)
 		}
 	case graph.TaskDone:
@@ -171,7 +173,7 @@ func (w *runWatcher) reportNotes(ev graph.Event) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, line := range w.notes {
-		w.env.err.PrintLine(line)
+		w.console.Screen.PrintLine(line)
 	}
 	w.notes = nil
 }
@@ -203,22 +205,22 @@ func (w *runWatcher) printStarted(b graph.RunStarted) {
 	}
 	if w.report != nil {
 		w.report.PrintStart(w.run.ID, b.Resumed)
-		noteFindings(w.env, w.run.Agent)
+		noteFindings(w.console, w.process, w.run.Agent)
 		return
 	}
 	verb := "run"
 	if b.Resumed {
 		verb = "resuming run"
 	}
-	w.env.printNote("raddle: %s %s", verb, w.env.err.Paint(term.Cyan, w.run.ID))
-	noteFindings(w.env, w.run.Agent)
+	w.console.PrintNote("raddle: %s %s", verb, w.console.Screen.Paint(term.Cyan, w.run.ID))
+	noteFindings(w.console, w.process, w.run.Agent)
 }
 
 // noteFindings writes what is wrong with an agent, although it can run. It leaves out what the run itself says.
-func noteFindings(env *environment, a *flow.Agent) {
+func noteFindings(con *console.Console, p *app.Process, a *flow.Agent) {
 	for _, f := range append(slices.Clip(a.Findings), a.UnreadyChildren()...) {
 		if f.Severity != strictyaml.SeverityInfo && f.Code != flow.ProjectFinding {
-			env.printNote("%s", env.findingLook(env.err.Colors).FormatFinding(f))
+			con.PrintNote("%s", findingLook(p, con.Screen.Colors).FormatFinding(f))
 		}
 	}
 }
@@ -229,9 +231,9 @@ func (w *runWatcher) finishWatch() {
 		w.live.Close()
 	}
 	if w.speech != nil {
-		w.env.err.EndLine(w.env.out) // however the run ended
+		w.console.Screen.EndLine(w.console.Out) // however the run ended
 	}
-	w.env.err.ClearLive()
+	w.console.Screen.ClearLive()
 }
 
 // writeEvent writes an event to standard output, as one line of JSON.
@@ -242,10 +244,10 @@ func (w *runWatcher) writeEvent(ev graph.Event) {
 		b, _ = json.Marshal(ev)
 	}
 	if b = append(b, '\n'); w.live == nil {
-		_, _ = w.env.out.Write(b)
+		_, _ = w.console.Out.Write(b)
 		return
 	}
-	w.env.err.PassThrough(w.env.out, string(b)) // both may be on one screen
+	w.console.Screen.PassThrough(w.console.Out, string(b)) // both may be on one screen
 }
 
 // resultLine returns the last line of a stream: the report in the envelope of events.

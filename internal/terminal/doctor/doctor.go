@@ -75,7 +75,13 @@ func (d *Doctor) CheckConfig(problem error) {
 	case errors.As(problem, &faults):
 		for _, f := range faults.Findings {
 			f.Pos.File = p.Dirs.ShortPath(f.Pos.File)
-			d.Results = append(d.Results, Result{Check: "config", Status: Failed, Text: f.String(), Next: "raddle config edit", Err: problem})
+			d.Results = append(d.Results, Result{
+				Check:  "config",
+				Status: Failed,
+				Text:   f.String(),
+				Next:   "raddle config edit",
+				Err:    problem,
+			})
 		}
 	case problem != nil:
 		d.addError("config", "", problem)
@@ -139,11 +145,21 @@ func (d *Doctor) checkModel(id string) bool {
 	case len(unset) > 0:
 		return false
 	case why != "":
-		d.Results = append(d.Results, Result{Check: "model", Status: Failed, Text: fmt.Sprintf("%s: what %s holds can be no key of %s: %s", id, info.Key, info.Client, why),
-			Next: "raddle login " + info.Client + "  (and remove the other one)", Err: &llm.Error{Class: llm.Auth}})
+		d.Results = append(d.Results, Result{
+			Check:  "model",
+			Status: Failed,
+			Text:   fmt.Sprintf("%s: what %s holds can be no key of %s: %s", id, info.Key, info.Client, why),
+			Next:   "raddle login " + info.Client + "  (and remove the other one)",
+			Err:    &llm.Error{Class: llm.Auth},
+		})
 		return false
 	case info.Lacks != "":
-		d.Results = append(d.Results, Result{Check: "model", Status: Failed, Text: id + ": " + info.Lacks, Err: &llm.Error{Class: llm.Auth}})
+		d.Results = append(d.Results, Result{
+			Check:  "model",
+			Status: Failed,
+			Text:   id + ": " + info.Lacks,
+			Err:    &llm.Error{Class: llm.Auth},
+		})
 	case info.From != "":
 		d.addOK("model", "%s, credentials from %s", id, info.From)
 	case !info.Ready:
@@ -151,7 +167,13 @@ func (d *Doctor) checkModel(id string) bool {
 		if info.Needs != "" {
 			next += "  (or set " + info.Needs + ")"
 		}
-		d.Results = append(d.Results, Result{Check: "model", Status: Failed, Text: id + ": there is no key of " + info.Client, Next: next, Err: &llm.Error{Class: llm.Auth}})
+		d.Results = append(d.Results, Result{
+			Check:  "model",
+			Status: Failed,
+			Text:   id + ": there is no key of " + info.Client,
+			Next:   next,
+			Err:    &llm.Error{Class: llm.Auth},
+		})
 	case info.Key == "":
 		d.addOK("model", "%s, which needs no key", id)
 	default:

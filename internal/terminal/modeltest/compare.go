@@ -27,7 +27,8 @@ func checkBeginning(before, after []byte) error {
 		if slices.Contains(messageLists, name) {
 			list, _ := value.([]any)
 			more, _ := other.([]any)
-			value, other = list, more[:min(len(list), len(more))]
+			value = list
+			other = more[:min(len(list), len(more))]
 		} else if !slices.Contains([]string{"system", "instructions", "tools", "systemInstruction"}, name) {
 			continue
 		}
@@ -78,7 +79,11 @@ func findReturned(before, after []byte) []string {
 func answerCalls(m llm.Message) llm.Message {
 	answers := llm.Message{Role: llm.RoleTool}
 	for _, c := range m.ToolCalls() {
-		answers.Parts = append(answers.Parts, llm.ToolResult{CallID: c.ID, Name: c.Name, Content: []llm.Part{llm.Text{Text: "The sky is clear, 21 degrees."}}})
+		answers.Parts = append(answers.Parts, llm.ToolResult{
+			CallID:  c.ID,
+			Name:    c.Name,
+			Content: []llm.Part{llm.Text{Text: "The sky is clear, 21 degrees."}},
+		})
 	}
 	return answers
 }

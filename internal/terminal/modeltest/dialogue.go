@@ -152,7 +152,11 @@ type profileSearch struct {
 
 func newSearch() *profileSearch {
 	plain := openai.Profile{}
-	return &profileSearch{profiles: append([]openai.Profile{plain}, openai.ListProfiles()...), current: plain, out: map[string]bool{}}
+	return &profileSearch{
+		profiles: append([]openai.Profile{plain}, openai.ListProfiles()...),
+		current:  plain,
+		out:      map[string]bool{},
+	}
 }
 
 // choose makes a profile the current one, and leaves out those that the server has refused instead.

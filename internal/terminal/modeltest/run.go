@@ -69,7 +69,14 @@ func Run(ctx context.Context, target Target, show func(Result)) (Report, error) 
 	if target.Trial.Unknown {
 		s.search = newSearch()
 	}
-	report := Report{Model: target.Trial.ID, Server: target.Trial.Server, Date: time.Now().Format(time.DateOnly), Works: true, Steps: []Result{}, Most: PlanTest(target)}
+	report := Report{
+		Model:  target.Trial.ID,
+		Server: target.Trial.Server,
+		Date:   time.Now().Format(time.DateOnly),
+		Works:  true,
+		Steps:  []Result{},
+		Most:   PlanTest(target),
+	}
 	var ended error
 	for _, step := range ListSteps() {
 		result, err := s.runStep(ctx, step, report.Steps, show)
@@ -95,9 +102,15 @@ func Run(ctx context.Context, target Target, show func(Result)) (Report, error) 
 
 // runStep plays one step, unless it makes no sense.
 func (s *dialogue) runStep(ctx context.Context, step Step, before []Result, show func(Result)) (Result, error) {
-	r := Result{Step: step.Name, Title: step.Title, Status: Untested, Claimed: step.claims == nil || step.claims(s.target.Trial)}
+	r := Result{
+		Step:    step.Name,
+		Title:   step.Title,
+		Status:  Untested,
+		Claimed: step.claims == nil || step.claims(s.target.Trial),
+	}
 	if step.tools && s.target.Trial.Facts.NoTools {
-		r.Detail, r.Claimed = "the model calls no tools", false
+		r.Detail = "the model calls no tools"
+		r.Claimed = false
 		return r, nil
 	}
 	if i := slices.IndexFunc(before, func(b Result) bool { return b.Step == step.After }); i >= 0 && before[i].Status != Works {
@@ -116,7 +129,8 @@ func (s *dialogue) runStep(ctx context.Context, step Step, before []Result, show
 	if endsTest(v.err) {
 		return r, v.err
 	}
-	r.Status, r.Detail = Works, v.detail
+	r.Status = Works
+	r.Detail = v.detail
 	if v.err != nil || v.fault != "" {
 		r.Status, r.Means, r.refused, r.Error = Fails, step.Means, isRefusal(v.err), v.fault
 		r.Claimed = r.Claimed && !v.minor
@@ -170,7 +184,9 @@ func (s *profileSearch) describeProfile(steps []Result) *FoundProfile {
 
 // hasSameRules reports whether requests are the same with both profiles.
 func hasSameRules(a, b openai.Profile) bool {
-	a.Name, a.Hosts, a.Source = b.Name, b.Hosts, b.Source
+	a.Name = b.Name
+	a.Hosts = b.Hosts
+	a.Source = b.Source
 	return reflect.DeepEqual(a, b)
 }
 
@@ -189,7 +205,8 @@ const mostRequest = 1_500
 // PlanTest returns what the test of a model sends at most.
 func PlanTest(target Target) Plan {
 	var plan Plan
-	facts, cost := target.Trial.Facts, 0.0
+	facts := target.Trial.Facts
+	cost := 0.0
 	for _, step := range ListSteps() {
 		if step.tools && facts.NoTools {
 			continue

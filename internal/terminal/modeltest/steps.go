@@ -37,16 +37,93 @@ type verdict struct {
 // ListSteps returns the steps in their order.
 func ListSteps() []Step {
 	return []Step{
-		{Name: "answer", Title: "streamed answer", Means: "agents cannot use this model", requests: 1, play: playAnswer},
-		{Name: "tool", Title: "tool call", Means: "tools do not work with this model: an agent can only talk with it", After: "answer", tools: true, requests: 1, play: playTool},
-		{Name: "parallel", Title: "two calls at once", Means: "an agent ends with this error when the model calls two tools at once", After: "tool", tools: true, requests: 2, play: playParallel},
-		{Name: "round", Title: "second round", Means: "an agent ends with this error after its first tool call", After: "tool", tools: true, requests: 1, play: playRound},
-		{Name: "moved", Title: "another's history", Means: "a conversation that another model began cannot be continued with this one", After: "tool", tools: true, requests: 1, play: playMoved},
-		{Name: "picture", Title: "picture", Means: "do not attach pictures for this model", After: "answer", claims: claimsMedia("image"), requests: 1, media: 2_000, play: playPicture},
-		{Name: "pdf", Title: "PDF", Means: "do not attach PDFs for this model; give it their text", After: "answer", claims: claimsMedia("pdf"), requests: 1, media: 4_000, play: playDocument},
-		{Name: "schema", Title: "structured answer", Means: "an agent with an output schema ends with this error: ask for JSON in the prompt", After: "answer", claims: func(t *provider.Trial) bool { return t.Schemas }, requests: 1, play: playSchema},
-		{Name: "limit", Title: "limit of a reply", Means: "max_tokens does not end a reply", After: "answer", requests: 1, play: playLimit},
-		{Name: "usage", Title: "tokens counted", Means: "limits of costs and of the window count nothing", After: "answer", play: judgeUsage},
+		{
+			Name:     "answer",
+			Title:    "streamed answer",
+			Means:    "agents cannot use this model",
+			requests: 1,
+			play:     playAnswer,
+		},
+		{
+			Name:     "tool",
+			Title:    "tool call",
+			Means:    "tools do not work with this model: an agent can only talk with it",
+			After:    "answer",
+			tools:    true,
+			requests: 1,
+			play:     playTool,
+		},
+		{
+			Name:     "parallel",
+			Title:    "two calls at once",
+			Means:    "an agent ends with this error when the model calls two tools at once",
+			After:    "tool",
+			tools:    true,
+			requests: 2,
+			play:     playParallel,
+		},
+		{
+			Name:     "round",
+			Title:    "second round",
+			Means:    "an agent ends with this error after its first tool call",
+			After:    "tool",
+			tools:    true,
+			requests: 1,
+			play:     playRound,
+		},
+		{
+			Name:     "moved",
+			Title:    "another's history",
+			Means:    "a conversation that another model began cannot be continued with this one",
+			After:    "tool",
+			tools:    true,
+			requests: 1,
+			play:     playMoved,
+		},
+		{
+			Name:     "picture",
+			Title:    "picture",
+			Means:    "do not attach pictures for this model",
+			After:    "answer",
+			claims:   claimsMedia("image"),
+			requests: 1,
+			media:    2_000,
+			play:     playPicture,
+		},
+		{
+			Name:     "pdf",
+			Title:    "PDF",
+			Means:    "do not attach PDFs for this model; give it their text",
+			After:    "answer",
+			claims:   claimsMedia("pdf"),
+			requests: 1,
+			media:    4_000,
+			play:     playDocument,
+		},
+		{
+			Name:     "schema",
+			Title:    "structured answer",
+			Means:    "an agent with an output schema ends with this error: ask for JSON in the prompt",
+			After:    "answer",
+			claims:   func(t *provider.Trial) bool { return t.Schemas },
+			requests: 1,
+			play:     playSchema,
+		},
+		{
+			Name:     "limit",
+			Title:    "limit of a reply",
+			Means:    "max_tokens does not end a reply",
+			After:    "answer",
+			requests: 1,
+			play:     playLimit,
+		},
+		{
+			Name:  "usage",
+			Title: "tokens counted",
+			Means: "limits of costs and of the window count nothing",
+			After: "answer",
+			play:  judgeUsage,
+		},
 	}
 }
 
@@ -62,13 +139,18 @@ const instructions = "A program tests you. Do exactly what the message says, and
 
 // weatherTool is the one tool of the conversation.
 var weatherTool = llm.ToolSpec{
-	Name: "weather", Description: "Returns the weather of a city.",
-	Schema: json.RawMessage(`{"type":"object","properties":{"city":{"type":"string","description":"name of the city"}},"required":["city"]}`),
+	Name:        "weather",
+	Description: "Returns the weather of a city.",
+	Schema:      json.RawMessage(`{"type":"object","properties":{"city":{"type":"string","description":"name of the city"}},"required":["city"]}`),
 }
 
 // newRequest returns a request with one message.
 func newRequest(parts ...llm.Part) llm.Request {
-	return llm.Request{System: instructions, MaxTokens: mostReply, Messages: []llm.Message{{Role: llm.RoleUser, Parts: parts}}}
+	return llm.Request{
+		System:    instructions,
+		MaxTokens: mostReply,
+		Messages:  []llm.Message{{Role: llm.RoleUser, Parts: parts}},
+	}
 }
 
 func (s *dialogue) newToolRequest(prompt string) llm.Request {
@@ -196,13 +278,19 @@ const reasoningBack = "reasoning goes back as "
 func playMoved(ctx context.Context, s *dialogue) verdict {
 	r := s.newToolRequest("Call the tool weather for the city Olomouc.")
 	const id = "call_4fT9bQ2mXo7Zc1Lr8KdYw3Ha"
-	call := llm.Message{Role: llm.RoleAssistant, Parts: []llm.Part{llm.ToolCall{ID: id, Name: weatherTool.Name, Args: json.RawMessage(`{"city":"Olomouc"}`)}}}
+	call := llm.Message{
+		Role:  llm.RoleAssistant,
+		Parts: []llm.Part{llm.ToolCall{ID: id, Name: weatherTool.Name, Args: json.RawMessage(`{"city":"Olomouc"}`)}},
+	}
 	r.Messages = append(r.Messages, call, answerCalls(call), llm.User("Answer with the word: amber"))
 	return judgeText(s.ask(ctx, r))
 }
 
 func playPicture(ctx context.Context, s *dialogue) verdict {
-	e, err := s.ask(ctx, newRequest(llm.Text{Text: "Answer with the colour of the picture, in one English word."}, llm.Image{MIME: "image/png", Data: drawPicture()}))
+	e, err := s.ask(ctx, newRequest(llm.Text{Text: "Answer with the colour of the picture, in one English word."}, llm.Image{
+		MIME: "image/png",
+		Data: drawPicture(),
+	}))
 	return judgeSeen(judgeText(e, err), e, pictureColour, "the picture is "+pictureColour)
 }
 

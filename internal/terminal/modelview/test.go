@@ -86,7 +86,8 @@ func (v *TestView) columns() int {
 
 // DescribePlan says what the test sends, and what that costs at most.
 func (v *TestView) DescribePlan(target modeltest.Target) string {
-	plan, trial := modeltest.PlanTest(target), target.Trial
+	plan := modeltest.PlanTest(target)
+	trial := target.Trial
 	at := ""
 	if trial.Host != "" {
 		at = " at " + trial.Host

@@ -39,8 +39,10 @@ var Columns = []term.Column[Row]{
 func NewRow(p *app.Process, id string, r *runs.Info, sum runs.Summary, marked bool) Row {
 	mark, style := markStatus(r.Status)
 	row := Row{
-		id: id, agent: NameAgent(r),
-		status: r.Status, style: style,
+		id:      id,
+		agent:   NameAgent(r),
+		status:  r.Status,
+		style:   style,
 		started: FormatAge(time.Since(r.Started)),
 		what:    DescribeWait(*r),
 	}
@@ -218,7 +220,8 @@ func FormatTree(top *overview.Branch) string {
 	models := map[string]bool{}
 	var add func(n *overview.Branch, first, rest string)
 	add = func(n *overview.Branch, first, rest string) {
-		names, nodes = append(names, first+term.CleanLine(nameBranch(n))), append(nodes, n)
+		names = append(names, first+term.CleanLine(nameBranch(n)))
+		nodes = append(nodes, n)
 		for _, m := range n.Usage.Models {
 			models[m] = true
 		}
@@ -233,7 +236,8 @@ func FormatTree(top *overview.Branch) string {
 	}
 	add(top, "", "")
 	const widest = 60
-	name, state := 0, 0
+	name := 0
+	state := 0
 	for i, n := range nodes {
 		name, state = max(name, min(term.TextWidth(names[i]), widest)), max(state, term.TextWidth(describeBranch(n)))
 	}
@@ -258,7 +262,8 @@ func AppendBranches(rows []Row, n *overview.Branch, depth int) []Row {
 			notes = append(notes, "("+wording.CutText(story.ShortenLine(c.Error), 70, "…")+")")
 		}
 		row := Row{
-			id: strings.Repeat("  ", depth+1) + "- " + nameBranch(c), agent: c.Agent,
+			id:     strings.Repeat("  ", depth+1) + "- " + nameBranch(c),
+			agent:  c.Agent,
 			status: describeBranch(c),
 			what:   strings.Join(notes, "; "),
 		}

@@ -86,17 +86,21 @@ func (g *Guide) askServerKey(ctx context.Context, address provider.ServerAddress
 
 // addServer writes the client of a server, stores its key, and asks for one of its models.
 func (g *Guide) addServer(ctx context.Context, address provider.ServerAddress, base, key string, models []string) (string, error) {
-	g.Note("%s %s has %s.", g.Screen.Paint(term.Green, "✓"), term.CleanText(base), wording.FormatCount(len(models), "model"))
+	g.PrintNote("%s %s has %s.", g.Screen.Paint(term.Green, "✓"), term.CleanText(base), wording.FormatCount(len(models), "model"))
 	name := g.Process.Models.NameServer(address)
 	model, err := g.chooseName(ctx, models)
 	if err != nil {
 		return "", err
 	}
-	path, err := config.AddClient(g.Process.Dirs.Config, config.Client{Name: name, Type: "openai-compatible", Base: base}, g.Process.ConfigEnviron)
+	path, err := config.AddClient(g.Process.Dirs.Config, config.Client{
+		Name: name,
+		Type: "openai-compatible",
+		Base: base,
+	}, g.Process.ConfigEnviron)
 	if err != nil {
 		return "", err
 	}
-	g.Note("%s The client %q is added to %s.", g.Screen.Paint(term.Green, "✓"), name, g.Process.Dirs.ShortPath(path))
+	g.PrintNote("%s The client %q is added to %s.", g.Screen.Paint(term.Green, "✓"), name, g.Process.Dirs.ShortPath(path))
 	if g.Process, err = g.Reopen(); err != nil {
 		return "", err
 	}

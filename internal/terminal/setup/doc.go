@@ -5,16 +5,15 @@ package setup
 import (
 	"raddle.dev/internal/base/term"
 	"raddle.dev/internal/process/app"
+	"raddle.dev/internal/terminal/console"
 )
 
 // A Guide asks one person. Its methods return [term.ErrLeftOpen] if the person does not answer, and [term.ErrInterrupted] after Ctrl-C.
 type Guide struct {
-	Process  *app.Process                     // that uses the answers
-	Screen   *term.Screen                     // where questions are asked
-	Prompter term.Prompter                    // that asks them
-	Note     func(format string, args ...any) // writes a line about what was done
-	Warn     func(text string)                // writes a warning
-	Reopen   func() (*app.Process, error)     // opens the process again, after a key was stored
+	*console.Console
+	Process  *app.Process                 // that uses the answers
+	Prompter term.Prompter                // that asks them
+	Reopen   func() (*app.Process, error) // opens the process again, after a key was stored; nil if the guide asks for no key
 
 	OffersLook bool // PickModel offers to look at recorded agents, with [ErrLook]
 }

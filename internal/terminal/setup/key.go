@@ -122,9 +122,9 @@ func (g *Guide) StoreKey(client, key string, fileOnly bool) error {
 		where = p.Dirs.ShortPath(filepath.Clean(p.Keys.Path())) + ", which only you can read"
 	}
 	if why != nil {
-		g.Warn(term.CleanText(fmt.Sprintf("the keychain of your system cannot be used: %v", why)))
+		g.PrintWarning(term.CleanText(fmt.Sprintf("the keychain of your system cannot be used: %v", why)))
 	}
-	g.Note("%s The key of %s is stored in %s. To remove it: raddle logout %s", g.Screen.Paint(term.Green, "✓"), client, where, client)
+	g.PrintNote("%s The key of %s is stored in %s. To remove it: raddle logout %s", g.Screen.Paint(term.Green, "✓"), client, where, client)
 	g.Process, err = g.Reopen()
 	g.Process.Tools.SecretSet().Add(key)
 	return err

@@ -15,13 +15,13 @@ func (g *Guide) PickRecorded(ctx context.Context) (a recorded.Agent, dir string,
 	for i := range agents {
 		labels[i] = agents[i].Title
 	}
-	g.Note("Their replies are recorded: no model is asked, nothing is sent.")
+	g.PrintNote("Their replies are recorded: no model is asked, nothing is sent.")
 	n, err := g.ChooseLabel(ctx, g.Screen.Paint(term.Bold, "Which one?"), labels)
 	if err != nil {
 		return recorded.Agent{}, "", err
 	}
 	if !agents[n].Graph {
-		g.Note("It knows one message: %s  Ctrl-D leaves.", agents[n].Prompt)
+		g.PrintNote("It knows one message: %s  Ctrl-D leaves.", agents[n].Prompt)
 	}
 	dir, err = recorded.Write(filepath.Join(g.Process.Dirs.Cache, "recorded"), agents[n].Name)
 	return agents[n], dir, err

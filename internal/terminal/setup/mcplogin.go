@@ -24,7 +24,13 @@ func (g *Guide) LogInServer(ctx context.Context, id string) error {
 	}
 	ctx, cancel := signal.NotifyContext(ctx, os.Interrupt)
 	defer cancel()
-	grant, err := (&mcplogin.Login{Server: address, ClientID: login.ClientID, ClientSecret: login.ClientSecret, Port: login.Port, Show: g.showLogin}).Run(ctx)
+	grant, err := (&mcplogin.Login{
+		Server:       address,
+		ClientID:     login.ClientID,
+		ClientSecret: login.ClientSecret,
+		Port:         login.Port,
+		Show:         g.showLogin,
+	}).Run(ctx)
 	if errors.Is(err, context.Canceled) {
 		return term.ErrInterrupted
 	}
@@ -42,9 +48,9 @@ func (g *Guide) LogInServer(ctx context.Context, id string) error {
 		where = p.Dirs.ShortPath(filepath.Clean(p.Keys.Path())) + ", which only you can read"
 	}
 	if why != nil {
-		g.Warn(term.CleanText("the keychain of your system cannot be used: " + why.Error()))
+		g.PrintWarning(term.CleanText("the keychain of your system cannot be used: " + why.Error()))
 	}
-	g.Note("%s The login to %s is stored in %s. To remove it: raddle mcp logout %[2]s", g.Screen.Paint(term.Green, "✓"), id, where)
+	g.PrintNote("%s The login to %s is stored in %s. To remove it: raddle mcp logout %[2]s", g.Screen.Paint(term.Green, "✓"), id, where)
 	return nil
 }
 

@@ -33,7 +33,7 @@ func (g *Guide) SaveModel(model string) error {
 			return err
 		}
 	}
-	g.Note("%s %s is saved as your model in %s. To change it: raddle config set model CLIENT:MODEL", g.Screen.Paint(term.Green, "✓"), term.CleanText(model), g.Process.Dirs.ShortPath(path))
+	g.PrintNote("%s %s is saved as your model in %s. To change it: raddle config set model CLIENT:MODEL", g.Screen.Paint(term.Green, "✓"), term.CleanText(model), g.Process.Dirs.ShortPath(path))
 	return nil
 }
 
@@ -49,7 +49,7 @@ func (g *Guide) saveMode() error {
 		return err
 	}
 	g.Process.Config.Mode = permission.ModeEdits
-	g.Note("%s a box holds here: agents change files of your working directory without a question, and commands run in the box. To be asked first: raddle config set permission_mode ask", g.Screen.Paint(term.Green, "✓"))
+	g.PrintNote("%s a box holds here: agents change files of your working directory without a question, and commands run in the box. To be asked first: raddle config set permission_mode ask", g.Screen.Paint(term.Green, "✓"))
 	return nil
 }
 

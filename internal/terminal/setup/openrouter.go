@@ -29,7 +29,12 @@ const openRouterWait = 5 * time.Minute
 
 // NewOpenRouterLogin returns the login of OpenRouter. show is called once with the address that the person has to open.
 func NewOpenRouterLogin(show func(address string)) *BrowserLogin {
-	return &BrowserLogin{Page: "https://openrouter.ai/auth", Exchange: "https://openrouter.ai/api/v1/auth/keys", Wait: openRouterWait, Show: show}
+	return &BrowserLogin{
+		Page:     "https://openrouter.ai/auth",
+		Exchange: "https://openrouter.ai/api/v1/auth/keys",
+		Wait:     openRouterWait,
+		Show:     show,
+	}
 }
 
 // FetchKey waits for the person to agree and returns the key. It listens only on this machine, for one answer.

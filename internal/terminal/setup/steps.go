@@ -65,7 +65,7 @@ func (g *Guide) askModel(ctx context.Context) (string, error) {
 		g.Screen.PrintLine("next: raddle doctor --online, or: raddle init")
 		return "", nil
 	}
-	g.Note("%s %s", g.Screen.Paint(term.Green, "✓"), text)
+	g.PrintNote("%s %s", g.Screen.Paint(term.Green, "✓"), text)
 	return "", nil
 }
 
@@ -90,7 +90,7 @@ func (g *Guide) askAgent(ctx context.Context) (next string, err error) {
 			continue
 		}
 		for _, f := range files {
-			g.Note("%s %s", g.Screen.Paint(term.Green, "✓"), g.Process.Dirs.ShortPath(f))
+			g.PrintNote("%s %s", g.Screen.Paint(term.Green, "✓"), g.Process.Dirs.ShortPath(f))
 		}
 		return "raddle run " + wording.QuoteWord(place.Name) + ` 'How long is the word "shuttle"?'`, nil
 	}
@@ -128,11 +128,15 @@ func findCompletionSetup(getenv func(string) string, home string) (setup complet
 	case "bash":
 		return completionSetup{file: filepath.Join(home, ".bashrc"), text: `eval "$(raddle completion bash)"`}, true
 	case "zsh":
-		return completionSetup{file: filepath.Join(cmp.Or(getenv("ZDOTDIR"), home), ".zshrc"),
-			text: "(( $+functions[compdef] )) || { autoload -Uz compinit && compinit; }\nsource <(raddle completion zsh)"}, true
+		return completionSetup{
+			file: filepath.Join(cmp.Or(getenv("ZDOTDIR"), home), ".zshrc"),
+			text: "(( $+functions[compdef] )) || { autoload -Uz compinit && compinit; }\nsource <(raddle completion zsh)",
+		}, true
 	case "fish":
-		return completionSetup{file: filepath.Join(cmp.Or(getenv("XDG_CONFIG_HOME"), filepath.Join(home, ".config")), "fish", "completions", "raddle.fish"),
-			text: "raddle completion fish | source"}, true
+		return completionSetup{
+			file: filepath.Join(cmp.Or(getenv("XDG_CONFIG_HOME"), filepath.Join(home, ".config")), "fish", "completions", "raddle.fish"),
+			text: "raddle completion fish | source",
+		}, true
 	}
 	return completionSetup{}, false
 }
@@ -144,7 +148,7 @@ func (g *Guide) askCompletion(ctx context.Context) (string, error) {
 		return "", nil
 	}
 	if _, err := exec.LookPath("raddle"); err != nil {
-		g.Note("raddle is not on your PATH, so completion cannot be set up: go install puts it into $(go env GOPATH)/bin")
+		g.PrintNote("raddle is not on your PATH, so completion cannot be set up: go install puts it into $(go env GOPATH)/bin")
 		return "", nil
 	}
 	old, err := os.ReadFile(setup.file)
@@ -167,7 +171,7 @@ func (g *Guide) askCompletion(ctx context.Context) (string, error) {
 	if err := appendText(setup.file, text); err != nil {
 		return "", err
 	}
-	g.Note("%s %s is changed; new shells complete raddle's commands.", g.Screen.Paint(term.Green, "✓"), short)
+	g.PrintNote("%s %s is changed; new shells complete raddle's commands.", g.Screen.Paint(term.Green, "✓"), short)
 	return "", nil
 }
 
@@ -186,7 +190,11 @@ func appendText(path, text string) error {
 
 // AskYesNo asks for yes or no; Enter alone means yes.
 func (g *Guide) AskYesNo(ctx context.Context, what string) (bool, error) {
-	answer, err := question.Ask(ctx, g.Prompter, graph.Question{Kind: question.KindConfirm, Prompt: what, Options: []string{"yes", "no"}}, g.Screen.Colors)
+	answer, err := question.Ask(ctx, g.Prompter, graph.Question{
+		Kind:    question.KindConfirm,
+		Prompt:  what,
+		Options: []string{"yes", "no"},
+	}, g.Screen.Colors)
 	return answer == "yes", err
 }
 
@@ -194,7 +202,7 @@ func (g *Guide) AskYesNo(ctx context.Context, what string) (bool, error) {
 // and without a terminal.
 func (g *Guide) AskToSend(ctx context.Context, plan string, agreed bool) error {
 	if agreed {
-		g.Note("%s", strings.TrimSpace(plan))
+		g.PrintNote("%s", strings.TrimSpace(plan))
 		return nil
 	}
 	if g.Prompter == nil {
@@ -210,7 +218,8 @@ func (g *Guide) AskToSend(ctx context.Context, plan string, agreed bool) error {
 // ListSteps returns the commands that do what the questions would, and the model if one is set up already.
 func (g *Guide) ListSteps() (model, steps string) {
 	models := g.Process.Models
-	id, set := g.Process.Config.Model, g.Process.Config.Model != ""
+	id := g.Process.Config.Model
+	set := g.Process.Config.Model != ""
 	if !set {
 		id, _ = models.SuggestModel()
 	}

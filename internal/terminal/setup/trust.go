@@ -17,7 +17,7 @@ import (
 func (g *Guide) WarnImplicitDirs(list []toolbox.ImplicitDir) {
 	for _, u := range list {
 		what, _, otherwise := g.describeImplicitDir(u)
-		g.Warn(term.CleanText(what + otherwise))
+		g.PrintWarning(term.CleanText(what + otherwise))
 	}
 }
 
@@ -26,7 +26,11 @@ func (g *Guide) WarnImplicitDirs(list []toolbox.ImplicitDir) {
 // person agreed to one of them.
 func (g *Guide) AskConsent(ctx context.Context, list []toolbox.ImplicitDir) (given bool, err error) {
 	ask := func(prompt string, options ...string) (any, error) {
-		return question.Ask(ctx, g.Prompter, graph.Question{Kind: question.KindConfirm, Prompt: prompt, Options: options}, g.Screen.Colors)
+		return question.Ask(ctx, g.Prompter, graph.Question{
+			Kind:    question.KindConfirm,
+			Prompt:  prompt,
+			Options: options,
+		}, g.Screen.Colors)
 	}
 	var common any = eachAlone
 	if len(list) > 1 {

@@ -198,10 +198,12 @@ func (a *Assembly) AddCall(n int, id, name, args string) (err error) {
 	}
 	d := llm.ToolCallDelta{Index: b.index, Args: args}
 	if b.id == "" {
-		b.id, d.ID = id, id
+		b.id = id
+		d.ID = id
 	}
 	if b.name == "" {
-		b.name, d.Name = name, name
+		b.name = name
+		d.Name = name
 	}
 	b.text.WriteString(args)
 	if d == (llm.ToolCallDelta{Index: b.index}) && !opens {
@@ -260,13 +262,24 @@ func (a *Assembly) Message(turn int, stop llm.StopReason) llm.Message {
 			}
 			m.Parts = append(m.Parts, part)
 		case reasoningBlock:
-			m.Parts = append(m.Parts, llm.Reasoning{Text: b.text.String(), Signature: b.seal.String(), Origin: a.origin, Extra: b.extra})
+			m.Parts = append(m.Parts, llm.Reasoning{
+				Text:      b.text.String(),
+				Signature: b.seal.String(),
+				Origin:    a.origin,
+				Extra:     b.extra,
+			})
 		case partBlock:
 			m.Parts = append(m.Parts, b.part)
 		case callBlock:
 			b.name = cmp.Or(b.name, unnamedCall)
 			cut := stop == llm.StopLength && b.index == a.calls-1
-			call := llm.ToolCall{ID: b.id, Name: b.name, Args: parseArgs(b.text.String(), cut), Signature: b.seal.String(), Extra: b.extra}
+			call := llm.ToolCall{
+				ID:        b.id,
+				Name:      b.name,
+				Args:      parseArgs(b.text.String(), cut),
+				Signature: b.seal.String(),
+				Extra:     b.extra,
+			}
 			if call.ID == "" || ids[call.ID] {
 				call.ID = fmt.Sprintf("call_%d_%d", turn, b.index)
 			}

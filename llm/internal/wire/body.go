@@ -75,7 +75,11 @@ func (c *Client) expectEvents(resp *http.Response) error {
 	start, err := skipSpace(r)
 	switch {
 	case err == io.EOF:
-		return &llm.Error{Class: llm.Server, Host: c.base.Hostname(), Message: "the endpoint answered with an empty body"}
+		return &llm.Error{
+			Class:   llm.Server,
+			Host:    c.base.Hostname(),
+			Message: "the endpoint answered with an empty body",
+		}
 	case err != nil:
 		return err
 	}

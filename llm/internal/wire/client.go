@@ -94,8 +94,18 @@ func New(c Config) (*Client, error) {
 		return nil, fmt.Errorf("%s: base URL %q: it must be an address like %s", c.Name, redact.RedactURL(address), c.Default)
 	}
 	own := &Client{
-		base: base, read: c.Read, total: c.StreamTimeout, largest: c.MaxReply, headers: c.Headers, members: c.Body, keyName: c.KeyName, hasKey: c.Key != "",
-		secrets: newSecretSet(c.Key, address, c.Headers), authorize: c.Authorize, media: c.Media, translate: c.Translate,
+		base:      base,
+		read:      c.Read,
+		total:     c.StreamTimeout,
+		largest:   c.MaxReply,
+		headers:   c.Headers,
+		members:   c.Body,
+		keyName:   c.KeyName,
+		hasKey:    c.Key != "",
+		secrets:   newSecretSet(c.Key, address, c.Headers),
+		authorize: c.Authorize,
+		media:     c.Media,
+		translate: c.Translate,
 	}
 	if own.read <= 0 {
 		own.read = readTimeout

@@ -139,7 +139,9 @@ func (c *Client) EventError(data []byte) error {
 func (c *Client) responseError(resp *http.Response) error {
 	if resp.StatusCode < 400 {
 		return &llm.Error{
-			Class: llm.BadRequest, Status: resp.StatusCode, Host: c.base.Hostname(),
+			Class:   llm.BadRequest,
+			Status:  resp.StatusCode,
+			Host:    c.base.Hostname(),
 			Message: c.cleanText(fmt.Sprintf("the endpoint redirects to %s: set the base URL to the final address", resp.Header.Get("Location"))),
 		}
 	}
@@ -173,7 +175,8 @@ func (c *Client) notEvents(data []byte, kind string) error {
 	}
 	kind = cmp.Or(kind, "data without a content type")
 	return &llm.Error{
-		Class: llm.BadRequest, Host: c.base.Hostname(),
+		Class:   llm.BadRequest,
+		Host:    c.base.Hostname(),
 		Message: c.cleanText(fmt.Sprintf("the endpoint answered with %s instead of an event stream; check the base URL and whether it supports streaming: %s", kind, c.bodyExcerpt(data))),
 	}
 }

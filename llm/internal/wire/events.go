@@ -38,7 +38,9 @@ func (c *Client) ReadEvents(r io.Reader) iter.Seq2[Event, error] {
 				if seen && !yield(Event{Name: name, Data: data}, nil) {
 					return
 				}
-				name, data, seen = "", data[:0], false
+				name = ""
+				data = data[:0]
+				seen = false
 				continue
 			}
 			field, value, _ := bytes.Cut(bytes.TrimPrefix(line, []byte("\ufeff")), []byte(":"))
@@ -50,7 +52,8 @@ func (c *Client) ReadEvents(r io.Reader) iter.Seq2[Event, error] {
 				if seen {
 					data = append(data, '\n')
 				}
-				data, seen = append(data, value...), true
+				data = append(data, value...)
+				seen = true
 			}
 		}
 		switch err := lines.Err(); {

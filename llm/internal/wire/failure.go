@@ -51,10 +51,12 @@ func (c *Client) brokenStreamError(ctx context.Context, err error) error {
 // StopError returns nil unless ctx has ended for a reason of the caller's. The
 // error satisfies errors.Is with ctx.Err() and with the cause of ctx.
 func StopError(ctx context.Context) error {
-	err, cause := ctx.Err(), context.Cause(ctx)
+	err := ctx.Err()
+	cause := context.Cause(ctx)
 	if deadline, ok := ctx.Deadline(); err == nil && ok && !time.Now().Before(deadline) {
 		// A dialer with the same deadline can report it before the context does.
-		err, cause = context.DeadlineExceeded, context.DeadlineExceeded
+		err = context.DeadlineExceeded
+		cause = context.DeadlineExceeded
 	}
 	switch {
 	case err == nil || cause == errSilent || cause == errLong:
@@ -82,7 +84,9 @@ func (c *Client) EndedEarly() error {
 // protocol.
 func (c *Client) MalformedError(what string, err error) error {
 	return &llm.Error{
-		Class: llm.Server, Host: c.base.Hostname(), Err: err,
+		Class:   llm.Server,
+		Host:    c.base.Hostname(),
+		Err:     err,
 		Message: c.cleanText(fmt.Sprintf("%s: %v", what, err)),
 	}
 }
@@ -101,7 +105,8 @@ func (c *Client) UnsupportedError(what string) error {
 
 func (c *Client) timeoutError() error {
 	return &llm.Error{
-		Class: llm.Timeout, Host: c.base.Host,
+		Class:   llm.Timeout,
+		Host:    c.base.Host,
 		Message: fmt.Sprintf("the server sent nothing for %v", c.read),
 	}
 }
@@ -109,7 +114,11 @@ func (c *Client) timeoutError() error {
 // limitError returns the failure of a reply that exceeds a limit of the client.
 // setting names the setting that raises the limit.
 func (c *Client) limitError(what, setting string) error {
-	return &llm.Error{Class: llm.Limit, Host: c.base.Hostname(), Message: what + ", which is the limit (" + setting + ")"}
+	return &llm.Error{
+		Class:   llm.Limit,
+		Host:    c.base.Hostname(),
+		Message: what + ", which is the limit (" + setting + ")",
+	}
 }
 
 func (c *Client) resetError(what string, err error) error {
@@ -132,7 +141,10 @@ func (c *Client) networkError(err error) error {
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return &llm.Error{
-			Class: llm.Network, Code: llm.CodeRefused, Host: c.base.Host, Err: syscall.ECONNREFUSED,
+			Class:   llm.Network,
+			Code:    llm.CodeRefused,
+			Host:    c.base.Host,
+			Err:     syscall.ECONNREFUSED,
 			Message: "cannot connect. Is the server running, and is the address right?",
 		}
 	case errors.As(err, &timeout) && timeout.Timeout():
@@ -141,7 +153,13 @@ func (c *Client) networkError(err error) error {
 		errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed):
 		return c.resetError("the server closed the connection without an answer", err)
 	case errors.As(err, &dns):
-		return &llm.Error{Class: llm.Network, Code: llm.CodeUnreachable, Host: host, Message: "cannot look up the host: " + dns.Err, Err: err}
+		return &llm.Error{
+			Class:   llm.Network,
+			Code:    llm.CodeUnreachable,
+			Host:    host,
+			Message: "cannot look up the host: " + dns.Err,
+			Err:     err,
+		}
 	case errors.As(err, &errno):
 		err = errno
 	case errors.As(err, &op):
@@ -151,5 +169,11 @@ func (c *Client) networkError(err error) error {
 	default:
 		return nil
 	}
-	return &llm.Error{Class: llm.Network, Code: llm.CodeUnreachable, Host: host, Message: c.cleanText("no connection: " + err.Error()), Err: err}
+	return &llm.Error{
+		Class:   llm.Network,
+		Code:    llm.CodeUnreachable,
+		Host:    host,
+		Message: c.cleanText("no connection: " + err.Error()),
+		Err:     err,
+	}
 }

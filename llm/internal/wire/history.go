@@ -36,11 +36,16 @@ const noResult = "There is no result: the call was interrupted."
 // them, as the providers' prompt caches require.
 func RepairCalls(r llm.Request, rule CallRule) llm.Request {
 	c := callRepair{
-		rule: rule, names: map[string]string{}, taken: map[string]bool{}, ids: map[string]bool{},
-		results: pairResults(r.Messages), messages: make([]llm.Message, 0, len(r.Messages)),
+		rule:     rule,
+		names:    map[string]string{},
+		taken:    map[string]bool{},
+		ids:      map[string]bool{},
+		results:  pairResults(r.Messages),
+		messages: make([]llm.Message, 0, len(r.Messages)),
 	}
 	for _, t := range r.Tools {
-		c.names[t.Name], c.taken[t.Name] = t.Name, true
+		c.names[t.Name] = t.Name
+		c.taken[t.Name] = true
 	}
 	for i, m := range r.Messages {
 		switch m.Role {
@@ -86,7 +91,8 @@ func pairResults(messages []llm.Message) pairing {
 					continue
 				}
 				if !fresh[part.ID] {
-					fresh[part.ID], open[part.ID] = true, nil
+					fresh[part.ID] = true
+					open[part.ID] = nil
 				}
 				open[part.ID] = append(open[part.ID], waiting{place{i, j}, part.Name})
 			case llm.ToolResult:
@@ -101,7 +107,8 @@ func pairResults(messages []llm.Message) pairing {
 						break
 					}
 				}
-				p.of[list[chosen].at], p.known[place{i, j}] = part, true
+				p.of[list[chosen].at] = part
+				p.known[place{i, j}] = true
 				rest := append([]waiting(nil), list[:chosen]...)
 				open[part.CallID] = append(rest, list[chosen+1:]...)
 			}
@@ -142,8 +149,10 @@ func (c *callRepair) addCalls(i int, m llm.Message) {
 			result = llm.ToolResult{Content: []llm.Part{llm.Text{Text: noResult}}, Error: true}
 		}
 		call.Name, call.ID = c.validName(call.Name), c.validID(call.ID)
-		result.Name, result.CallID = call.Name, call.ID
-		parts, results = append(parts, call), append(results, result)
+		result.Name = call.Name
+		result.CallID = call.ID
+		parts = append(parts, call)
+		results = append(results, result)
 	}
 	c.messages = append(c.messages, llm.Message{Role: m.Role, Parts: parts})
 	if len(results) > 0 {
@@ -193,7 +202,8 @@ func (c *callRepair) validName(name string) string {
 			valid = stem[:min(len(stem), c.rule.NameMax-len(end))] + end
 		}
 	}
-	c.names[name], c.taken[valid] = valid, true
+	c.names[name] = valid
+	c.taken[valid] = true
 	return valid
 }
 

@@ -149,12 +149,20 @@ func checkStatuses(t *testing.T, p Provider) {
 			SendText(w, "<html><head><title>Bad luck</title></head></html>")
 		})
 		_, err := llm.Generate(t.Context(), p.New(t, s.URL, long), request)
-		want{class: llm.Server, prefix: "server error (500): ", contains: []string{`web page with the title "Bad luck"`}}.checkError(t, err)
+		want{
+			class:    llm.Server,
+			prefix:   "server error (500): ",
+			contains: []string{`web page with the title "Bad luck"`},
+		}.checkError(t, err)
 	})
 	t.Run("503 without a body", func(t *testing.T) {
 		s := StartServer(t, func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(503) })
 		_, err := llm.Generate(t.Context(), p.New(t, s.URL, long), request)
-		want{class: llm.Overloaded, prefix: "provider overloaded (503): ", contains: []string{"Service Unavailable"}}.checkError(t, err)
+		want{
+			class:    llm.Overloaded,
+			prefix:   "provider overloaded (503): ",
+			contains: []string{"Service Unavailable"},
+		}.checkError(t, err)
 	})
 	t.Run("redirect", func(t *testing.T) {
 		elsewhere := StartServer(t, p.streamHandler(p.Start+p.Rest))
@@ -196,7 +204,11 @@ func checkStreams(t *testing.T, p Provider) {
 		{"not streaming", func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
 			SendText(w, ` {"id":"x","answer":"Hello"}`)
-		}, want{class: llm.BadRequest, prefix: "bad request: ", contains: []string{"application/json", "event stream", `"answer":"Hello"`}}},
+		}, want{
+			class:    llm.BadRequest,
+			prefix:   "bad request: ",
+			contains: []string{"application/json", "event stream", `"answer":"Hello"`},
+		}},
 		{"failure with status 200", func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
 			SendText(w, p.Error(401, "who are you"))
@@ -250,7 +262,12 @@ func checkRefused(t *testing.T, p Provider) {
 		t.Fatal(err)
 	}
 	_, err = llm.Generate(t.Context(), p.New(t, "http://"+address, long), request)
-	want{class: llm.Network, code: llm.CodeRefused, prefix: "Connection refused: " + address + ": ", transient: true}.checkError(t, err)
+	want{
+		class:     llm.Network,
+		code:      llm.CodeRefused,
+		prefix:    "Connection refused: " + address + ": ",
+		transient: true,
+	}.checkError(t, err)
 }
 
 func checkHangs(t *testing.T, p Provider) {
@@ -263,7 +280,12 @@ func checkHangs(t *testing.T, p Provider) {
 				<-r.Context().Done()
 			})
 			_, err := llm.Generate(t.Context(), p.New(t, s.URL, short), request)
-			want{class: llm.Timeout, prefix: "request timed out: ", contains: []string{"50ms"}, transient: true}.checkError(t, err)
+			want{
+				class:     llm.Timeout,
+				prefix:    "request timed out: ",
+				contains:  []string{"50ms"},
+				transient: true,
+			}.checkError(t, err)
 		})
 	}
 }

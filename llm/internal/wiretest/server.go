@@ -39,7 +39,12 @@ func StartServer(t testing.TB, h http.HandlerFunc) *Server {
 			t.Errorf("the server cannot read the request: %v", err)
 		}
 		s.mu.Lock()
-		s.requests = append(s.requests, Request{Method: r.Method, Path: r.URL.RequestURI(), Header: r.Header, Body: body})
+		s.requests = append(s.requests, Request{
+			Method: r.Method,
+			Path:   r.URL.RequestURI(),
+			Header: r.Header,
+			Body:   body,
+		})
 		s.mu.Unlock()
 		h(w, r)
 	}))
@@ -73,7 +78,8 @@ func SendText(w http.ResponseWriter, text string) {
 // last digit.
 func EqualJSON(t testing.TB, want, got []byte) {
 	t.Helper()
-	w, g := parseJSON(t, want), parseJSON(t, got)
+	w := parseJSON(t, want)
+	g := parseJSON(t, got)
 	if d := cmp.Diff(w, g); d != "" {
 		t.Errorf("JSON (-want +got):\n%s\nall of it: %s", d, got)
 	}
