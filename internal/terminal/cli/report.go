@@ -78,7 +78,7 @@ func reportRun(env *environment, run *app.Run, o driveOutcome, warnings []string
 func fromJournal(env *environment, v *runs.View, r *report) error {
 	r.State = flow.StoredJSON(v.Snapshot.Values)
 	r.Path = v.Path()
-	calls, err := v.Models(context.Background()) // the run's own context may have ended
+	calls, err := v.ReadModels(context.Background()) // the run's own context may have ended
 	r.Usage = overview.UsageOf(env.process, calls)
 	return err
 }
