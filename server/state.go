@@ -90,7 +90,7 @@ func (s *Service) newState(ctx context.Context, d *runs.View) (*RunState, error)
 		o := flow.OutcomeOf(graph.Result{Status: graph.Done, Value: d.Snapshot.Result})
 		st.Output, st.ExitCode = o.Output, o.ExitCode
 	}
-	calls, err := d.Models(ctx)
+	calls, err := d.ReadModels(ctx)
 	if err != nil {
 		return nil, err
 	}

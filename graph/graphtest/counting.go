@@ -44,7 +44,7 @@ func (c *Counting) Take(thread string) Reads {
 func (c *Counting) Read(ctx context.Context, thread string, r journal.Range) iter.Seq2[journal.Record, error] {
 	return func(yield func(journal.Record, error) bool) {
 		met := 0
-		defer func() { c.add(thread, r, met) }()
+		defer func() { c.addReading(thread, r, met) }()
 		for rec, err := range c.Memory.Read(ctx, thread, r) {
 			met++
 			if !yield(rec, err) {
@@ -54,8 +54,8 @@ func (c *Counting) Read(ctx context.Context, thread string, r journal.Range) ite
 	}
 }
 
-// add adds a reading that has met so many records.
-func (c *Counting) add(thread string, r journal.Range, met int) {
+// addReading adds a reading that has met so many records.
+func (c *Counting) addReading(thread string, r journal.Range, met int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.reads == nil {

@@ -104,7 +104,7 @@ func (h *handler) addRuns() {
 		if err != nil {
 			return nil, err
 		}
-		calls, err := v.Models(ctx)
+		calls, err := v.ReadModels(ctx)
 		return &body[RunUsage]{RunUsage{overview.UsageOf(h.process, calls), v.Snapshot.Active.Seconds()}}, err
 	})
 	events := h.describe(operation{http.MethodGet, "/runs/{id}/events", "follow-run", "Follow the events of a run", server.ScopeRead, 0})

@@ -96,7 +96,7 @@ func (r *Run) RecordRemoteStart(ctx context.Context) error {
 // why there is none. reason is that of a run that will not continue although its journal does not say so; "": the run has ended.
 func (p *Process) RemoteAnswer(ctx context.Context, child *runs.View, question, reason string) (graph.Answer, error) {
 	a := graph.Answer{ID: question, By: "run " + child.Run}
-	calls, err := child.Models(ctx)
+	calls, err := child.ReadModels(ctx)
 	if err != nil {
 		return a, err
 	}

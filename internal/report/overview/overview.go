@@ -45,7 +45,7 @@ type Run struct {
 // DescribeRun gathers what to show of a run. The view has read the journal of the run; DescribeRun reads only those of other runs: what a copy was made
 // of, and runs that are parts of this one.
 func DescribeRun(ctx context.Context, p *app.Process, v *runs.View) (*Run, error) {
-	models, err := v.Models(ctx)
+	models, err := v.ReadModels(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +75,7 @@ func DescribeRun(ctx context.Context, p *app.Process, v *runs.View) (*Run, error
 	if v.Snapshot.Status.Final() {
 		s.Next, s.Questions = []string{}, []graph.Question{}
 	}
-	tree, err := v.Tree(ctx)
+	tree, err := v.ReadTree(ctx)
 	if err != nil {
 		return nil, err
 	}

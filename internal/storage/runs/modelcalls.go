@@ -61,13 +61,13 @@ func (c *Calls) ModelNames() []string {
 	return names
 }
 
-// ReadModelCalls reads the [View.Models] of a run alone.
+// ReadModelCalls reads the [View.ReadModels] of a run alone.
 func (a *Archive) ReadModelCalls(ctx context.Context, id string) (Calls, error) {
 	v, err := a.ReadUsage(ctx, id)
 	if err != nil {
 		return Calls{}, err
 	}
-	return v.Models(ctx)
+	return v.ReadModels(ctx)
 }
 
 // addRecorded adds a recorded reply, and why it is not a full answer.

@@ -21,7 +21,7 @@ func (a *Archive) SummarizeRun(ctx context.Context, i *Info) (sum Summary, err e
 	}
 	v := newView(a, st, runRef{thread: i.threadName()}, nil)
 	v.turns = true
-	if err := v.read(ctx, 0); err != nil {
+	if err := v.readRecords(ctx, 0); err != nil {
 		return sum, err
 	}
 	snap, err := v.reading.Snapshot(ctx, nil)

@@ -43,9 +43,9 @@ type branchFailure struct {
 	reason string
 }
 
-// Tree returns the parts of the run that worked. It includes agents that were collected, which are no longer in the run's state. It reads
+// ReadTree returns the parts of the run that worked. It includes agents that were collected, which are no longer in the run's state. It reads
 // the runs of their own that are parts of the run, unless the view is of an earlier point.
-func (v *View) Tree(ctx context.Context) (*Branch, error) {
+func (v *View) ReadTree(ctx context.Context) (*Branch, error) {
 	root, remote := v.parts.tree.buildTree(v.Detail)
 	if v.At > 0 {
 		return root, nil
@@ -68,7 +68,7 @@ func readRemoteBranch(ctx context.Context, a *Archive, b *Branch) error {
 	if err != nil {
 		return err
 	}
-	tree, err := v.Tree(ctx)
+	tree, err := v.ReadTree(ctx)
 	if err != nil {
 		return err
 	}

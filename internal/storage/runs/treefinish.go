@@ -12,7 +12,7 @@ import (
 
 // buildTree returns the tree of a run, and the branches in it that are runs of their own. Records may be added after that.
 func (tb *treeBuilder) buildTree(d *Detail) (root *Branch, remote []*Branch) {
-	whole := tb.clone()
+	whole := tb.cloneBranches()
 	whole.root.Agent = d.Agent
 	whole.root.Started = d.Started
 	whole.root.Updated = d.Updated
@@ -24,8 +24,8 @@ func (tb *treeBuilder) buildTree(d *Detail) (root *Branch, remote []*Branch) {
 	return whole.finishTree(d), remote
 }
 
-// clone returns a builder with branches of its own, to which no record is added.
-func (tb *treeBuilder) clone() *treeBuilder {
+// cloneBranches returns a builder with branches of its own, to which no record is added.
+func (tb *treeBuilder) cloneBranches() *treeBuilder {
 	c := &treeBuilder{course: tb.course, paths: map[string]*Branch{}, by: map[string]string{}}
 	copyOf := func(b *Branch) *Branch {
 		made := *b

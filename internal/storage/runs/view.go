@@ -36,7 +36,7 @@ func (a *Archive) ReadView(ctx context.Context, point string) (*View, error) {
 	return a.readView(ctx, point, newParts())
 }
 
-// ReadUsage is ReadView without what happened in the run: only the details, Models and Points are there.
+// ReadUsage is ReadView without what happened in the run: only the details, ReadModels and Points are there.
 func (a *Archive) ReadUsage(ctx context.Context, point string) (*View, error) {
 	return a.readView(ctx, point, nil)
 }
@@ -87,24 +87,24 @@ func newView(a *Archive, st *Store, at runRef, p *parts) *View {
 
 // readFirst reads the thread, as far as it counts.
 func (v *View) readFirst(ctx context.Context) error {
-	if err := v.read(ctx, v.limit); err != nil {
+	if err := v.readRecords(ctx, v.limit); err != nil {
 		return v.store.pointError(ctx, journal.Point{Thread: v.place.thread, Seq: v.limit}, err)
 	}
-	return v.describe(ctx)
+	return v.describeRun(ctx)
 }
 
 // Update reads what the run has recorded since the view was read, and only that, as long as no other turn of its
-// session has started. A view of an earlier point does not change. After an error the view is of no use.
+// session has started. A view of an earlier point does not change. After an error, the view must not be used.
 func (v *View) Update(ctx context.Context) error {
 	if v.limit > 0 {
 		return nil
 	}
 	run := v.Run
 	named := v.named
-	if err := v.read(ctx, 0); err != nil {
+	if err := v.readRecords(ctx, 0); err != nil {
 		return err
 	}
-	if err := v.describe(ctx); err != nil {
+	if err := v.describeRun(ctx); err != nil {
 		return err
 	}
 	if named && v.Run == run {
@@ -125,9 +125,9 @@ func (v *View) emptyParts() *parts {
 	return newParts()
 }
 
-// read adds the records of the thread that were not read yet, up to one of them (0: all). It fails with
+// readRecords adds the records of the thread that were not read yet, up to one of them (0: all). It fails with
 // [journal.ErrNoPoint] if that is not there.
-func (v *View) read(ctx context.Context, upTo int64) error {
+func (v *View) readRecords(ctx context.Context, upTo int64) error {
 	for r, err := range v.store.Read(ctx, v.place.thread, journal.Range{After: v.reading.Head(), UpTo: upTo}) {
 		if err != nil {
 			return fmt.Errorf("read thread %s: %w", v.place.thread, err)
@@ -201,11 +201,11 @@ func (v *View) beginTurn(e *history.Entry) {
 	v.parts = v.emptyParts()
 }
 
-// describe sets the details of the run by what was read of it.
-func (v *View) describe(ctx context.Context) (err error) {
+// describeRun sets the details of the run by what was read of it.
+func (v *View) describeRun(ctx context.Context) (err error) {
 	at := journal.Point{Thread: v.place.thread, Seq: v.limit}
 	again := func() (*history.Snapshot, error) {
-		if err := v.read(ctx, 0); err != nil {
+		if err := v.readRecords(ctx, 0); err != nil {
 			return nil, err
 		}
 		return v.reading.Snapshot(ctx, v.store.Store)
@@ -240,7 +240,7 @@ func (v *View) findOriginal(ctx context.Context) error {
 	other := newView(v.archive, st, found, v.emptyParts())
 	other.turns = false
 	other.limit = v.At
-	if err := other.read(ctx, cmp.Or(v.At, found.last)); err != nil {
+	if err := other.readRecords(ctx, cmp.Or(v.At, found.last)); err != nil {
 		return err
 	}
 	v.store = other.store
@@ -257,11 +257,11 @@ func (v *View) readRest(ctx context.Context) error {
 	if v.limit == 0 {
 		return nil
 	}
-	return v.read(ctx, 0)
+	return v.readRecords(ctx, 0)
 }
 
 // Path returns the nodes of the run's own graph that it has entered. Those of a parallel step are in a list.
-func (v *View) Path() []any { return v.parts.path.list(v.Snapshot.Status) }
+func (v *View) Path() []any { return v.parts.path.listSteps(v.Snapshot.Status) }
 
 // Moments returns what happened in the run, oldest first. It leaves out records that say nothing to people, such as the
 // start of an effect whose result is recorded.
@@ -273,9 +273,9 @@ func (v *View) ToolCalls() []ToolCall { return v.parts.calls.listCalls(v.Snapsho
 // Searches returns the searches in knowledge bases that the run has made, with their results, in order.
 func (v *View) Searches() []flow.Search { return slices.Clip(v.parts.searches) }
 
-// Models returns the model calls of the run, those of earlier drives too. Of a view of an earlier point, it returns all
+// ReadModels returns the model calls of the run, those of earlier drives too. Of a view of an earlier point, it returns all
 // that the run has made.
-func (v *View) Models(ctx context.Context) (Calls, error) {
+func (v *View) ReadModels(ctx context.Context) (Calls, error) {
 	err := v.readRest(ctx)
 	c := v.models
 	c.Models, c.Flaws = slices.Clone(c.Models), slices.Clone(c.Flaws)

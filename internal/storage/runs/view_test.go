@@ -121,7 +121,7 @@ func recordRuns(t *testing.T) map[string][]journal.Record {
 // describeView writes down all that a view says.
 func describeView(t *testing.T, v *View) any {
 	t.Helper()
-	models, err := v.Models(t.Context())
+	models, err := v.ReadModels(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +129,7 @@ func describeView(t *testing.T, v *View) any {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tree, err := v.Tree(t.Context())
+	tree, err := v.ReadTree(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -302,14 +302,14 @@ func TestViewOfACopiedTurn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	calls, err := v.Models(t.Context())
+	calls, err := v.ReadModels(t.Context())
 	if err != nil || calls.Count != 2 || len(v.ToolCalls()) != 2 || v.Session != "main~2" {
 		t.Errorf("%d calls of models and %d of tools in session %s, %v", calls.Count, len(v.ToolCalls()), v.Session, err)
 	}
 	if err := v.Update(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if calls, err := v.Models(t.Context()); err != nil || calls.Count != 2 {
+	if calls, err := v.ReadModels(t.Context()); err != nil || calls.Count != 2 {
 		t.Errorf("after an update, %d calls of models, %v", calls.Count, err)
 	}
 }
@@ -332,7 +332,7 @@ func TestViewOfATurnBeforeItsStart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	calls, err := v.Models(t.Context())
+	calls, err := v.ReadModels(t.Context())
 	if err != nil || calls.Count != 2 || len(v.Moments()) != 0 {
 		t.Errorf("%d calls of models, %d moments, %v", calls.Count, len(v.Moments()), err)
 	}

@@ -36,8 +36,8 @@ func (v *visits) addEntry(e *history.Entry) {
 	}
 }
 
-// list returns the nodes that the run has entered when it has a status. Those of a parallel step are in a list.
-func (v *visits) list(status graph.Status) []any {
+// listSteps returns the nodes that the run has entered when it has a status. Those of a parallel step are in a list.
+func (v *visits) listSteps(status graph.Status) []any {
 	steps := append([]any{}, v.steps...)
 	if v.entered || status == graph.Failed || status == graph.Waiting {
 		steps = appendStep(steps, v.next)

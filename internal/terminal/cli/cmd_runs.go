@@ -241,7 +241,7 @@ func readTree(ctx context.Context, p *app.Process, run string) (overview.Branch,
 	if err != nil {
 		return overview.Branch{}, err
 	}
-	tree, err := v.Tree(ctx)
+	tree, err := v.ReadTree(ctx)
 	if err != nil {
 		return overview.Branch{}, err
 	}

@@ -152,7 +152,7 @@ func writeWatched(ctx context.Context, con *console.Console, p *app.Process, d *
 	r.Run, r.Agent, r.Status = &d.Run, &d.Agent, d.Status
 	switch status := d.Snapshot.Status; {
 	case status == graph.Done:
-		calls, err := d.Models(ctx)
+		calls, err := d.ReadModels(ctx)
 		if err != nil {
 			return err
 		}
@@ -181,7 +181,7 @@ func reportWatched(ctx context.Context, con *console.Console, p *app.Process, d 
 	switch d.Snapshot.Status {
 	case graph.Done:
 		o := flow.OutcomeOf(graph.Result{Status: graph.Done, Value: d.Snapshot.Result})
-		calls, err := d.Models(ctx)
+		calls, err := d.ReadModels(ctx)
 		con.Out.PrintText(o.Output)
 		return errors.Join(err, exitSilently(overview.DoneCode(o, calls)))
 	case graph.Waiting:

@@ -77,7 +77,7 @@ func reportRun(p *app.Process, run *app.Run, o driveOutcome, warnings []string) 
 func fromJournal(p *app.Process, v *runs.View, r *report) error {
 	r.State = flow.StoredJSON(v.Snapshot.Values)
 	r.Path = v.Path()
-	calls, err := v.Models(context.Background()) // the run's own context may have ended
+	calls, err := v.ReadModels(context.Background()) // the run's own context may have ended
 	r.Usage = overview.UsageOf(p, calls)
 	return err
 }
