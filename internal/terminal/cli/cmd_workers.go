@@ -148,9 +148,14 @@ func (l *listedQueue) print(con *console.Console) {
 	}
 }
 
+// workerSilent is how long ago a server was seen that probably does not work any more: its runs are those of others by then.
+const workerSilent = 20 * time.Second
+
 // describe says what is unusual about a server.
 func (w *listedWorker) describe() string {
 	switch {
+	case time.Since(w.Seen) > workerSilent:
+		return "does not answer"
 	case w.Draining:
 		return "ends"
 	case w.Places == 0:
