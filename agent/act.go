@@ -35,20 +35,23 @@ type Act struct {
 	Kits      Kits                                           // of further tools, which calls take up and put away
 	Gate      Gate                                           // nil: every call may be made
 	Hooks     FindHooks                                      // around calls; nil: none
-	Headless  bool                                           // there is no person to ask: a call that needs consent is refused
-	Calls     Calls
-	Serial    bool                // no calls run at the same time, whatever their tools allow
-	Budget    Budget              // its ToolCalls
-	Around    []ToolMiddleware    // the first outermost
-	Redact    func(string) string // removes secrets from the text of results before they are recorded; nil: nothing is removed
+	// there is no person to ask: a call that needs consent is refused
+	Headless bool
+	Calls    Calls
+	Serial   bool             // no calls run at the same time, whatever their tools allow
+	Budget   Budget           // its ToolCalls
+	Around   []ToolMiddleware // the first outermost
+	// removes secrets from the text of results before they are recorded; nil: nothing is removed
+	Redact func(string) string
 }
 
 // Calls says how tool calls are made. The zero value is a good choice.
 type Calls struct {
 	Concurrency int           // calls at once; 0: no limit
 	Timeout     time.Duration // of one attempt; 0: none
-	Repeats     int           // how often in a row a call with the same result is made before it counts as a loop; 0: 2; negative: no limit
-	Retry       ToolRetry
+	// how often in a row a call with the same result is made before it counts as a loop; 0: 2; negative: no limit
+	Repeats int
+	Retry   ToolRetry
 	// InDoubt says what happens to a call that was interrupted before its
 	// outcome was known, if its tool does not say so itself. If unset, a person
 	// is asked; if there is no person to ask, the call is not repeated.
@@ -149,7 +152,8 @@ func (st *actStep) runCalls(ctx context.Context, s graph.State) ([]llm.Part, err
 	if IsInterrupted(ctx) {
 		return st.interruptCalls(ctx, st.round.pending)
 	}
-	a, batch := st.act, st.nextBatch(st.round.pending)
+	a := st.act
+	batch := st.nextBatch(st.round.pending)
 	if err := a.Budget.allowsTools(Spent.Get(s), len(batch)); err != nil {
 		return nil, err
 	}
@@ -176,7 +180,8 @@ func (a *Act) newStep(ctx context.Context, s graph.State, r round) (*actStep, er
 	defer release()
 	tools, err := listTools(run, a.Tools, a.Kits.joinTools(s, a.Kits.joinSources(a.Sources, s).listTools(Settled.Get(s), a.ListTools)))
 	if err != nil && IsInterrupted(ctx) {
-		tools, err = a.Tools, nil // no call is made
+		tools = a.Tools
+		err = nil // no call is made
 	}
 	if err != nil {
 		return nil, err
@@ -257,7 +262,8 @@ func (st *actStep) runBatch(ctx context.Context, batch []llm.ToolCall) ([]llm.Pa
 		}
 		return []llm.Part{r.MessagePart(batch[0])}, nil
 	}
-	results, errs := make([]llm.Part, len(batch)), make([]error, len(batch))
+	results := make([]llm.Part, len(batch))
+	errs := make([]error, len(batch))
 	var slots chan struct{}
 	if n := st.act.Calls.Concurrency; n > 0 {
 		slots = make(chan struct{}, n)

@@ -11,8 +11,8 @@ import (
 	"raddle.dev/tool"
 )
 
-// CheckArguments returns why the arguments of a call do not match the schema of its tool, or
-// nil. A tool that checks arguments itself decides; otherwise a schema that cannot be used, for example because it refers to another document,
+// CheckArguments returns why the arguments of a call do not match the schema of its tool, or nil. A tool that checks
+// arguments itself decides; otherwise a schema that cannot be used, for example because it refers to another document,
 // checks nothing: the tool itself decides.
 func CheckArguments(t tool.Tool, args json.RawMessage) error {
 	if t.Check != nil {
@@ -47,9 +47,9 @@ func argsObject(args json.RawMessage) (json.RawMessage, bool) {
 	return args, true
 }
 
-// repairObject returns the JSON object that a model meant by a text that is almost one: inside a fence, with text after it, with a comma after the
-// last member, with texts in single quotes, or with line breaks inside texts. It returns false for any other text, and if the text may mean more
-// than one object.
+// repairObject returns the JSON object that a model meant by a text that is almost one: inside a fence, with text after
+// it, with a comma after the last member, with texts in single quotes, or with line breaks inside texts. It returns
+// false for any other text, and if the text may mean more than one object.
 func repairObject(text string) (json.RawMessage, bool) {
 	text = normalizeJSON(wording.StripFence(text))
 	if !strings.HasPrefix(text, "{") {
@@ -67,7 +67,8 @@ func repairObject(text string) (json.RawMessage, bool) {
 	return object, true
 }
 
-// normalizeJSON writes texts in double quotes, line breaks in texts as escapes, and leaves out commas before a closing bracket.
+// normalizeJSON writes texts in double quotes, line breaks in texts as escapes, and leaves out commas before a closing
+// bracket.
 func normalizeJSON(s string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); {

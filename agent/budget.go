@@ -15,14 +15,15 @@ import (
 // all agents below a context together. It is checked before every model call
 // and before every round of tool calls. A zero field sets no limit.
 type Budget struct {
-	Of        string        // the owner, for error messages; empty: the name of the Config
-	Tokens    int           // of requests and replies together, as counted by the provider
-	Money     float64       // in the currency of Prices; a request without a known price does not count
-	Calls     int           // requests to models, including requests for summaries
-	ToolCalls int           // tool calls that were started
-	Time      time.Duration // active time of a run; waiting for a person does not count. Works only in a Config, as Def.Timeout
-	Prices    map[string]Price
-	Price     Price // of models that Prices does not list; zero: their price is unknown
+	Of        string  // the owner, for error messages; empty: the name of the Config
+	Tokens    int     // of requests and replies together, as counted by the provider
+	Money     float64 // in the currency of Prices; a request without a known price does not count
+	Calls     int     // requests to models, including requests for summaries
+	ToolCalls int     // tool calls that were started
+	// active time of a run; waiting for a person does not count. Works only in a Config, as Def.Timeout
+	Time   time.Duration
+	Prices map[string]Price
+	Price  Price // of models that Prices does not list; zero: their price is unknown
 }
 
 // Price is the price of a million tokens. The zero value is an unknown price.
@@ -35,7 +36,8 @@ type Price struct {
 	Long []LongPrice
 }
 
-// A LongPrice is the price of a million tokens of requests with more than Above tokens. Its zero prices are those of [Price].
+// A LongPrice is the price of a million tokens of requests with more than Above tokens. Its zero prices are those of
+// [Price].
 type LongPrice struct {
 	Above         int
 	Input, Output float64
@@ -77,7 +79,8 @@ func (p Price) at(tokens int) Price {
 // Max returns the price of requests that either of two models may answer: for every size the higher one.
 func (p Price) Max(other Price) Price {
 	higher := func(tokens int) Price {
-		a, b := p.at(tokens), other.at(tokens)
+		a := p.at(tokens)
+		b := other.at(tokens)
 		return Price{Input: max(a.Input, b.Input), Output: max(a.Output, b.Output), Cached: max(a.Cached, b.Cached), Written: max(a.Written, b.Written)}
 	}
 	all := higher(0)

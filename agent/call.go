@@ -74,8 +74,8 @@ func (r *callRecord) outcome() tool.Result {
 	return result
 }
 
-// ReadOutcome decodes the record of a call: what the model read, or the question that a person must answer before the call
-// can continue. If both are nil, the call was cut off.
+// ReadOutcome decodes the record of a call: what the model read, or the question that a person must answer before the
+// call can continue. If both are nil, the call was cut off.
 func ReadOutcome(data []byte) (*tool.Result, *tool.Question, error) {
 	var r callRecord
 	if err := json.Unmarshal(data, &r); err != nil {
@@ -220,7 +220,8 @@ func (st *actStep) beginTry(ctx context.Context, t tool.Tool, c tool.Call, try c
 		}
 		c.Key = strings.TrimSuffix(graph.EffectKey(ctx), strings.TrimPrefix(e.Key, c.ID))
 		cost := &toolSpend{}
-		r, err := st.runWithEvents(withToolSpend(graph.NameQuestions(ctx, "tool "+c.ID), cost), t, c) // each parallel call gets the answers to its own questions
+		// each parallel call gets the answers to its own questions
+		r, err := st.runWithEvents(withToolSpend(graph.NameQuestions(ctx, "tool "+c.ID), cost), t, c)
 		if q := (*tool.Question)(nil); errors.As(err, &q) {
 			return callRecord{Ask: q, Spent: cost.spent, Permission: permission}, nil
 		} else if errors.Is(err, tool.ErrCutOff) {
@@ -284,7 +285,8 @@ func (st *actStep) runWithEvents(ctx context.Context, t tool.Tool, c tool.Call) 
 func (st *actStep) runWithRecover(ctx context.Context, t tool.Tool, c tool.Call, run ToolFunc) (r tool.Result, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			r, err = tool.Result{}, fmt.Errorf("%s panicked: %v", t.Name, p)
+			r = tool.Result{}
+			err = fmt.Errorf("%s panicked: %v", t.Name, p)
 			graph.Emit(ctx, Warning{Text: st.act.redact(fmt.Sprintf("tool %s panicked: %v\n%s", t.Name, p, debug.Stack()))})
 		}
 	}()
@@ -334,7 +336,8 @@ func (r *ToolRetry) shouldRetry(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, &timeout) && timeout.Timeout()
 }
 
-// redactResult removes secrets from the texts of a result, the contents of files with secrets from its changes, and their sums from what it has seen.
+// redactResult removes secrets from the texts of a result, the contents of files with secrets from its changes, and
+// their sums from what it has seen.
 func (st *actStep) redactResult(r tool.Result) tool.Result {
 	r.Seen = slices.Clone(r.Seen)
 	for i, f := range r.Seen {

@@ -43,7 +43,8 @@ func (t *Think) compactConversation(ctx context.Context, s graph.State, name str
 		return graph.Update{}, nil
 	}
 	st := &thinkStep{think: &own, name: name}
-	from, was := f.from, f.view.Summary
+	from := f.from
+	was := f.view.Summary
 	f.moveViewTo(at)
 	text, err := st.summariseLines(ctx, s, f, from, was)
 	switch {

@@ -55,7 +55,8 @@ func (c *Continue) shouldContinue(s graph.State) bool {
 func (c Continue) continueNode(name string) graph.Node {
 	return graph.Node{Name: name, Kind: "continue", Run: func(ctx context.Context, s graph.State) (graph.Update, error) {
 		prompt := cmp.Or(c.Prompt, DefaultContinuation)
-		list, count := Todo.Get(s), Continued.Get(s)+1
+		list := Todo.Get(s)
+		count := Continued.Get(s) + 1
 		graph.Emit(ctx, ContinuationSent{Count: count, Max: c.Max, Open: list.Open()})
 		return graph.Put(Continued.Set(count), Messages.Set([]Entry{stampEntry(ctx, Entry{Message: llm.User(prompt + "\n\n" + list.String()), By: name})})), nil
 	}}

@@ -105,8 +105,8 @@ type (
 	}
 )
 
-// Notes returns what a person should know about what the provider of the model has done by itself: its searches, and the pages on which the text
-// is based. Each is a text of one or more lines.
+// Notes returns what a person should know about what the provider of the model has done by itself: its searches, and
+// the pages on which the text is based. Each is a text of one or more lines.
 func (d ReplyDone) Notes() (list []string) {
 	for _, p := range d.Message.Parts {
 		if item, ok := p.(llm.Item); ok && item.Text != "" {

@@ -18,10 +18,11 @@ type Alternative struct {
 	Model llm.Model
 }
 
-// Fallback returns a model that asks the first of its models, and the next one when a model cannot be reached, is over its limits for longer
-// than the patience of the caller's [Retry], or is refused by its provider. It stays with a model whose text has been shown: a
-// reply has one author. A model that failed is asked last for five minutes. The reply names the model that gave it. There must be at least one
-// model, and all of them need the same tools and about the same window.
+// Fallback returns a model that asks the first of its models, and the next one when a model cannot be reached, is over
+// its limits for longer than the patience of the caller's [Retry], or is refused by its provider. It stays with a model
+// whose text has been shown: a reply has one author. A model that failed is asked last for five minutes. The reply
+// names the model that gave it. There must be at least one model, and all of them need the same tools and about the
+// same window.
 func Fallback(models ...Alternative) llm.Model {
 	return &fallback{models: models, failed: make([]time.Time, len(models))}
 }
@@ -39,7 +40,8 @@ type fallback struct {
 // choiceKey is the key of the context for the *choice of a call.
 type choiceKey struct{}
 
-// A choice says which model of a fallback a call has come to. A model that retries makes it, and the fallback in it fills it in.
+// A choice says which model of a fallback a call has come to. A model that retries makes it, and the fallback in it
+// fills it in.
 type choice struct {
 	of    *fallback // nil: the call's model has no alternatives
 	order []int     // in which the models are asked
@@ -76,7 +78,8 @@ func (f *fallback) rankModels() []int {
 // hasNext reports whether there is another model to ask.
 func (c *choice) hasNext() bool { return c.of != nil && c.at+1 < len(c.order) }
 
-// takeNext moves the call to the next model, if there is one and the failure is one that another model may not have. It emits what it does.
+// takeNext moves the call to the next model, if there is one and the failure is one that another model may not have. It
+// emits what it does.
 func (c *choice) takeNext(ctx context.Context, err error) bool {
 	if !c.hasNext() || !isModelsFault(err) {
 		return false
@@ -86,13 +89,15 @@ func (c *choice) takeNext(ctx context.Context, err error) bool {
 	c.of.mu.Unlock()
 	c.at++
 	if graph.IsEmitEnabled(ctx) {
-		from, to := c.of.models[c.order[c.at-1]].Name, c.of.models[c.order[c.at]].Name
+		from := c.of.models[c.order[c.at-1]].Name
+		to := c.of.models[c.order[c.at]].Name
 		graph.Emit(ctx, RetryScheduled{Reason: from + ": " + reasonOf(err), Request: 1, Model: to})
 	}
 	return true
 }
 
-// isModelsFault reports whether a failure says something about the model and its provider, and nothing about the request.
+// isModelsFault reports whether a failure says something about the model and its provider, and nothing about the
+// request.
 func isModelsFault(err error) bool {
 	var e *llm.Error
 	if !errors.As(err, &e) {
@@ -105,7 +110,8 @@ func isModelsFault(err error) bool {
 	return e.Status == http.StatusNotFound || e.Status == http.StatusForbidden || e.Status == http.StatusGone
 }
 
-// isUnreachable reports whether a failure means that nothing answers at the address of a model: its successor is asked at once.
+// isUnreachable reports whether a failure means that nothing answers at the address of a model: its successor is asked
+// at once.
 func isUnreachable(err error) bool {
 	var e *llm.Error
 	return errors.As(err, &e) && e.Class == llm.Network && e.Code != llm.CodeReset

@@ -47,7 +47,8 @@ func findTerminals(s *graph.Structure, path string, outer bool, ends map[string]
 		if n.Child != nil {
 			findTerminals(n.Child, path+n.Name+"/", last, ends)
 		}
-		for kind, child := range n.Children { // a child that has the name of its kind is the lead, which speaks for the node
+		// a child that has the name of its kind is the lead, which speaks for the node
+		for kind, child := range n.Children {
 			findTerminals(&child, path+n.Name+"/"+kind+"/", last, ends)
 		}
 	}

@@ -40,13 +40,15 @@ type Decision struct {
 	// Grant names what can be allowed for longer than this call, in a form that
 	// the gate chooses. If empty, a person can allow only this call.
 	Grant []string
-	// Words names what can be allowed for the run in place of Grant: everything that begins as the call does. Empty: there is nothing of that kind.
+	// Words names what can be allowed for the run in place of Grant: everything that begins as the call does. Empty:
+	// there is nothing of that kind.
 	Words   []string
 	Lasting bool // Grant may be allowed permanently, not only for the run
-	// Bound reports whether Grant also names what the call would run now, such as the content of a file. An answer then counts only if that is
-	// the same when it is given.
+	// Bound reports whether Grant also names what the call would run now, such as the content of a file. An answer then
+	// counts only if that is the same when it is given.
 	Bound bool
-	// Permit is passed to the tool with the call, if the verdict is Allow or a person allows it; nil: the tool gets none.
+	// Permit is passed to the tool with the call, if the verdict is Allow or a person allows it; nil: the tool gets
+	// none.
 	Permit *tool.Permit
 }
 
@@ -109,7 +111,8 @@ func (a *actStep) addGrants(grant []string) {
 	defer a.mu.Unlock()
 	for _, g := range grant {
 		if !slices.Contains(a.grants, g) {
-			a.grants, a.newGrants = append(a.grants, g), append(a.newGrants, g)
+			a.grants = append(a.grants, g)
+			a.newGrants = append(a.newGrants, g)
 		}
 	}
 }

@@ -107,14 +107,15 @@ func firstLine(text string) string {
 	return first
 }
 
-// mayRunAgain reports whether hooks on a point run again after a crash before their answer was recorded. The others have an intent in the journal first, and are then
-// in doubt: they do not run again.
+// mayRunAgain reports whether hooks on a point run again after a crash before their answer was recorded. The others
+// have an intent in the journal first, and are then in doubt: they do not run again.
 func (p HookPoint) mayRunAgain() bool {
 	return p == HookBeforeTool || p == HookTurnStart
 }
 
-// RunHook runs a hook once: its answer is in the journal before it is used, so that a resume does not run it again. key distinguishes what it runs for within its task.
-// Its texts are redacted before they are recorded. It fails only if the run cannot continue.
+// RunHook runs a hook once: its answer is in the journal before it is used, so that a resume does not run it again. key
+// distinguishes what it runs for within its task. Its texts are redacted before they are recorded. It fails only if the
+// run cannot continue.
 func RunHook(ctx context.Context, h Hook, in HookInput, key string, redact func(string) string) (HookRecord, error) {
 	e := hookEffect(h, in, key)
 	if !in.On.mayRunAgain() {
@@ -149,7 +150,8 @@ func hookEffect(h Hook, in HookInput, key string) graph.Effect {
 	return graph.Effect{Name: HookEffect, Key: strings.TrimSpace(string(in.On)+" "+key) + " " + h.ID}
 }
 
-// redact removes secrets from the texts of an answer. Arguments that are no object any more are removed, so that nothing is done with them.
+// redact removes secrets from the texts of an answer. Arguments that are no object any more are removed, so that
+// nothing is done with them.
 func (a HookAnswer) redact(redact func(string) string) HookAnswer {
 	a.Reason, a.Context = redact(a.Reason), redact(a.Context)
 	if a.Arguments != nil {
@@ -171,8 +173,8 @@ type hooked struct {
 	notes   []string     // for the model
 }
 
-// runBefore runs the hooks before a call, each with the arguments that the one before it left. If begun is true, the call was made or refused already: then only the
-// answers that are recorded count.
+// runBefore runs the hooks before a call, each with the arguments that the one before it left. If begun is true, the
+// call was made or refused already: then only the answers that are recorded count.
 func (st *actStep) runBefore(ctx context.Context, t tool.Tool, c tool.Call, begun bool) (out hooked, err error) {
 	out.args = c.Args
 	if st.act.Hooks == nil {
@@ -192,11 +194,13 @@ func (st *actStep) runBefore(ctx context.Context, t tool.Tool, c tool.Call, begu
 			return out, err
 		}
 		if refused := rec.refusal(); refused != nil {
-			out.refused, out.why = refused, "is not allowed by the hook "+rec.Hook
+			out.refused = refused
+			out.why = "is not allowed by the hook " + rec.Hook
 			return out, nil
 		}
 		if rec.Answer.Arguments != nil {
-			out.args, out.changed = rec.Answer.Arguments, true
+			out.args = rec.Answer.Arguments
+			out.changed = true
 		}
 		if rec.Answer.Context != "" {
 			out.notes = append(out.notes, rec.Answer.Context)
@@ -267,7 +271,8 @@ func (st *actStep) runAfter(ctx context.Context, t tool.Tool, c tool.Call, r too
 	return r, nil
 }
 
-// CallOfHook returns the id of the call before which a hook ran, from the key of its effect; "": it ran at another point.
+// CallOfHook returns the id of the call before which a hook ran, from the key of its effect; "": it ran at another
+// point.
 func CallOfHook(key string) string {
 	rest, ok := strings.CutPrefix(strings.TrimPrefix(key, "="), string(HookBeforeTool)+" ")
 	id, _, _ := strings.Cut(rest, " ")

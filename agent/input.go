@@ -103,7 +103,8 @@ func (in *modelInput) addUserText(ctx context.Context, text string) {
 	e := stampEntry(ctx, Entry{Message: llm.User(text)})
 	n := len(in.lines)
 	if n == 0 || in.lines[n-1].message.Role != llm.RoleUser {
-		e.Op, e.After = OpSaid, in.next
+		e.Op = OpSaid
+		e.After = in.next
 		in.addEntry(e)
 		in.lines = append(in.lines, line{message: e.Message, entry: in.next - 1})
 		return
@@ -111,6 +112,7 @@ func (in *modelInput) addUserText(ctx context.Context, text string) {
 	if last := &in.lines[n-1]; last.message.Text() != text {
 		e.Op = OpReplace
 		in.addEntry(e)
-		last.message, last.by = e.Message, ""
+		last.message = e.Message
+		last.by = ""
 	}
 }

@@ -63,7 +63,9 @@ func (i Instruction) System(s graph.State) (string, error) {
 		if part == nil {
 			return whole
 		}
-		scope, name, optional := part[1], part[2], part[3] != ""
+		scope := part[1]
+		name := part[2]
+		optional := part[3] != ""
 		source := i.sourceFor(scope)
 		if source == nil {
 			return whole

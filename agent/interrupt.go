@@ -253,7 +253,8 @@ func cutOutcome(t tool.Tool, args json.RawMessage, done tool.Result) tool.Result
 	if !t.MayRepeat(args) {
 		r = tool.FailedResult("The user interrupted this call. It may have been made in part; check before you repeat it.")
 	}
-	r.Changes, r.Seen = done.Changes, done.Seen
+	r.Changes = done.Changes
+	r.Seen = done.Seen
 	return r
 }
 

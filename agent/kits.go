@@ -10,11 +10,12 @@ import (
 	"raddle.dev/tool"
 )
 
-// Kits let a model take up further tools while it works and put them away again, such as those of skills. Which of them it has is recorded with the outcome of the
-// call that changed it: a run that is resumed, replayed or forked sends the same tools. The zero value has none.
+// Kits let a model take up further tools while it works and put them away again, such as those of skills. Which of them
+// it has is recorded with the outcome of the call that changed it: a run that is resumed, replayed or forked sends the
+// same tools. The zero value has none.
 type Kits struct {
-	// Change returns the kits that a call has taken up, by their names, if it did not fail; one that is empty puts its tools away. nil: no call changes them.
-	// It must be pure.
+	// Change returns the kits that a call has taken up, by their names, if it did not fail; one that is empty puts its
+	// tools away. nil: no call changes them. It must be pure.
 	Change func(name string, args json.RawMessage) map[string]Kit
 	// Tools returns the tools that a name in a Kit means; none if they do not exist here.
 	Tools func(name string) []tool.Tool

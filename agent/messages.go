@@ -27,11 +27,13 @@ type Entry struct {
 	// Run is the run that wrote the entry. Run, Path and Visit are empty in
 	// entries that a caller sets before a run starts, and in journals that are
 	// older than these fields.
-	Run   string `json:"run,omitempty"`
-	Path  string `json:"path,omitempty"`  // of the child graph: "" at the root, else the nodes above it, each with a '/'
+	Run string `json:"run,omitempty"`
+	// of the child graph: "" at the root, else the nodes above it, each with a '/'
+	Path  string `json:"path,omitempty"`
 	Visit string `json:"visit,omitempty"` // distinguishes visits of one child graph in one run; "" at the root
 	After int    `json:"after,omitempty"` // of OpSaid: how many entries its writer had seen
-	For   string `json:"for,omitempty"`   // of outcomes: the node that made the calls; empty: the outcomes belong to the newest calls
+	// of outcomes: the node that made the calls; empty: the outcomes belong to the newest calls
+	For string `json:"for,omitempty"`
 
 	Reply *ReplyInfo      `json:"reply,omitempty"` // of a model's reply
 	Seen  []tool.SeenFile `json:"seen,omitempty"`  // of outcomes: the files whose content they have or have written
@@ -65,10 +67,11 @@ type Op string
 
 // These are the operations.
 const (
-	OpAppend  Op = ""        // appends Message
-	OpReplace Op = "replace" // the parts of Message replace those of the last user message; if there is none, Message is appended
-	OpClear   Op = "clear"   // removes all messages before it
-	OpSaid    Op = "said"    // appends Message, unless a parallel node of the same step has already added it
+	OpAppend Op = "" // appends Message
+	// the parts of Message replace those of the last user message; if there is none, Message is appended
+	OpReplace Op = "replace"
+	OpClear   Op = "clear" // removes all messages before it
+	OpSaid    Op = "said"  // appends Message, unless a parallel node of the same step has already added it
 )
 
 // AppendMessages adds messages to the conversation.

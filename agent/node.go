@@ -23,9 +23,13 @@ type Agent struct {
 	Visibility Visibility
 	Share      bool // add all its messages to the conversation, not only its last reply
 
-	In     func(s graph.State) ([]graph.Write, error)                   // further first writes of the child; nil: none. Pure
-	Out    func(s graph.State, child graph.Child) (graph.Update, error) // the update of the node, instead of the last reply; nil: the last reply. Pure
-	Failed func(s graph.State, failure error) (graph.Update, error)     // the update of the node if the child failed; nil: the node fails. Not called if the run waits, is cancelled, or has used up a shared budget
+	// further first writes of the child; nil: none. Pure
+	In func(s graph.State) ([]graph.Write, error)
+	// the update of the node, instead of the last reply; nil: the last reply. Pure
+	Out func(s graph.State, child graph.Child) (graph.Update, error)
+	// the update of the node if the child failed; nil: the node fails. Not called if the run waits, is cancelled, or
+	// has used up a shared budget
+	Failed func(s graph.State, failure error) (graph.Update, error)
 }
 
 // Node returns the agent's node.

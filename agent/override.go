@@ -189,7 +189,8 @@ func (o *Override) applyTo(r llm.Request) llm.Request {
 	if o.System != nil {
 		r.System = *o.System
 	}
-	r.Temperature, r.TopP = cmp.Or(o.Temperature, r.Temperature), cmp.Or(o.TopP, r.TopP)
+	r.Temperature = cmp.Or(o.Temperature, r.Temperature)
+	r.TopP = cmp.Or(o.TopP, r.TopP)
 	if o.MaxTokens != nil {
 		r.MaxTokens = *o.MaxTokens
 	}

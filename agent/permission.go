@@ -9,26 +9,29 @@ import (
 	"raddle.dev/tool"
 )
 
-// A Permission says how it was decided whether a call may be made, and what let it pass or stopped it. It is recorded with the outcome of the call, because
-// rules, modes and files may be others later.
+// A Permission says how it was decided whether a call may be made, and what let it pass or stopped it. It is recorded
+// with the outcome of the call, because rules, modes and files may be others later.
 type Permission struct {
 	Verdict string `json:"verdict"` // "allow": without a question; "ask" or "deny"
-	// Answer is the outcome of a question: "once", "run", "words", "always" or "no", "refused" if there was no answer, "headless" if there was no person to ask, and "changed"
-	// if the answer did not count, because what the call runs has changed since.
-	Answer  string   `json:"answer,omitempty"`
-	Rules   []string `json:"rules,omitempty"`   // what the answer allows for longer than the call
-	Grounds []Ground `json:"grounds,omitempty"` // of what was decided: what let the call pass, what asks, or what denies
-	More    int      `json:"more,omitempty"`    // further grounds, which are not recorded
+	// Answer is the outcome of a question: "once", "run", "words", "always" or "no", "refused" if there was no answer,
+	// "headless" if there was no person to ask, and "changed" if the answer did not count, because what the call runs
+	// has changed since.
+	Answer string   `json:"answer,omitempty"`
+	Rules  []string `json:"rules,omitempty"` // what the answer allows for longer than the call
+	// of what was decided: what let the call pass, what asks, or what denies
+	Grounds []Ground `json:"grounds,omitempty"`
+	More    int      `json:"more,omitempty"` // further grounds, which are not recorded
 }
 
 // A Ground says what decided about one thing that a call needs.
 type Ground struct {
 	Text string `json:"text"` // a command, a file, a host or the tool, shortened
-	// By is "rule", "answer" (an earlier one), "mode", "trust" (in what a person has named or agreed to), "box", "hook", "call" (it cannot be made as the model
-	// wants it) or "default".
+	// By is "rule", "answer" (an earlier one), "mode", "trust" (in what a person has named or agreed to), "box",
+	// "hook", "call" (it cannot be made as the model wants it) or "default".
 	By   string `json:"by"`
 	Rule string `json:"rule,omitempty"` // the rule or mode, with the place of the rule
-	Why  string `json:"why"`            // as the end of a sentence that begins with the text; the rule follows it unless it is named there
+	// as the end of a sentence that begins with the text; the rule follows it unless it is named there
+	Why string `json:"why"`
 }
 
 // Describe returns the ground as a sentence.
@@ -143,11 +146,12 @@ func (p *Permission) AddAnswer(answer []byte, refused string, about *CallData) {
 
 // A CallOutcome is what the journal has of a call, or of one try of it.
 type CallOutcome struct {
-	Result     *tool.Result    // as the tool gave it; nil: the call asks, or was cut off
-	Ask        *tool.Question  // what a person must answer before it can continue
-	Edited     json.RawMessage // the arguments with which it was made, if a person has changed them
-	Refused    bool            // it was not made
-	Permission *Permission     // nil: nothing is recorded, as in journals of older versions, and of calls that were made without a gate
+	Result  *tool.Result    // as the tool gave it; nil: the call asks, or was cut off
+	Ask     *tool.Question  // what a person must answer before it can continue
+	Edited  json.RawMessage // the arguments with which it was made, if a person has changed them
+	Refused bool            // it was not made
+	// nil: nothing is recorded, as in journals of older versions, and of calls that were made without a gate
+	Permission *Permission
 }
 
 // ReadCall decodes the record of a call.

@@ -30,12 +30,14 @@ type CallData struct {
 
 // A CallDetail says what a call does and why it asks.
 type CallDetail struct {
-	Does    string     `json:"does,omitempty"`    // as the end of a sentence that begins with "the agent wants to"
-	Command string     `json:"command,omitempty"` // shell text that the call would run
-	Diff    int        `json:"diff,omitempty"`    // the length in bytes of the question's prompt before the change of a file; 0: there is no change
-	Parts   []CallPart `json:"parts,omitempty"`   // what the call needs that is not simply allowed
-	Risks   []string   `json:"risks,omitempty"`   // the harm that it may do, as the end of a sentence that begins with "it"
-	Dir     string     `json:"dir,omitempty"`     // the directory in which it works
+	Does    string `json:"does,omitempty"`    // as the end of a sentence that begins with "the agent wants to"
+	Command string `json:"command,omitempty"` // shell text that the call would run
+	// the length in bytes of the question's prompt before the change of a file; 0: there is no change
+	Diff  int        `json:"diff,omitempty"`
+	Parts []CallPart `json:"parts,omitempty"` // what the call needs that is not simply allowed
+	// the harm that it may do, as the end of a sentence that begins with "it"
+	Risks []string `json:"risks,omitempty"`
+	Dir   string   `json:"dir,omitempty"` // the directory in which it works
 }
 
 // A CallPart is one thing that a call needs.
@@ -91,7 +93,8 @@ func parsePermission(value any) (a PermissionAnswer, err error) {
 	return a, a.check()
 }
 
-// chooseRules returns the rules that an answer gives to the call itself, of those that the question offers. "once" gives them to no other call.
+// chooseRules returns the rules that an answer gives to the call itself, of those that the question offers. "once"
+// gives them to no other call.
 func (a *PermissionAnswer) chooseRules(grant, words []string) []string {
 	switch {
 	case len(a.Rules) > 0:
@@ -207,7 +210,8 @@ func (a *actStep) requestPermission(ctx context.Context, t tool.Tool, p *permitt
 		if args, ok, err := loadEdit(ctx, p.call, edits); err != nil {
 			return err
 		} else if ok {
-			p.call.Args, p.edited = args, true
+			p.call.Args = args
+			p.edited = true
 			continue
 		}
 		d, err := a.act.Gate.Decide(ctx, t, p.call, a.listGrants())
@@ -256,9 +260,10 @@ func (p *permitted) edit(ctx context.Context, edits int, args json.RawMessage) (
 	return err
 }
 
-// applyAnswer applies what a person has already answered about a call that the gate would let run without a question now, because a rule, the mode
-// or the box has changed since: a person who refused it, or changed its arguments, has said so about this call. edited reports whether
-// the arguments were changed, so that the gate decides about the call again.
+// applyAnswer applies what a person has already answered about a call that the gate would let run without a question
+// now, because a rule, the mode or the box has changed since: a person who refused it, or changed its arguments, has
+// said so about this call. edited reports whether the arguments were changed, so that the gate decides about the call
+// again.
 func (a *actStep) applyAnswer(ctx context.Context, t tool.Tool, p *permitted, edits int) (edited bool, err error) {
 	if p.refused != nil {
 		return false, nil
@@ -274,7 +279,8 @@ func (a *actStep) applyAnswer(ctx context.Context, t tool.Tool, p *permitted, ed
 	return true, p.edit(ctx, edits, answer.Args)
 }
 
-// readAnswer reads the answer to the question about a call, or the error in its place. A refusal, and an answer that cannot be read, refuse the call.
+// readAnswer reads the answer to the question about a call, or the error in its place. A refusal, and an answer that
+// cannot be read, refuse the call.
 func (a *actStep) readAnswer(t tool.Tool, p *permitted, value any, err error) (PermissionAnswer, error) {
 	refuse := func(outcome, format string, args ...any) {
 		p.why.setAnswer(a, outcome, nil)
@@ -337,7 +343,8 @@ func (a *actStep) loadEdits(ctx context.Context, c tool.Call) (args, edited json
 		if err != nil || !ok {
 			return args, edited, err
 		}
-		args, edited = newer, newer
+		args = newer
+		edited = newer
 	}
 	return args, edited, nil
 }
@@ -369,8 +376,8 @@ func (o *offer) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*plain)(o))
 }
 
-// covers reports whether a choice that was made when this was offered counts for a decision that is made now. What is bound to a content then or
-// now must be the same; and nothing is allowed for longer that was not shown.
+// covers reports whether a choice that was made when this was offered counts for a decision that is made now. What is
+// bound to a content then or now must be the same; and nothing is allowed for longer that was not shown.
 func (o *offer) covers(choice string, now Decision) bool {
 	allows := choice != answerNo && choice != answerEdit
 	if allows && o.Boxed && (now.Permit == nil || !now.Permit.Boxed) {
@@ -449,7 +456,8 @@ func (a *actStep) askPermission(ctx context.Context, t tool.Tool, p *permitted, 
 // newPermissionAsk returns the question about a call.
 func (a *actStep) newPermissionAsk(t tool.Tool, c tool.Call, d Decision, edits int) graph.Ask {
 	prompt, data := d.DescribeCall(t, c, a.act.redact)
-	data.Agent, data.Edited = a.act.Budget.Of, edits > 0
+	data.Agent = a.act.Budget.Of
+	data.Edited = edits > 0
 	options := []string{answerOnce}
 	if len(d.Grant) > 0 {
 		options = append(options, answerRun)
@@ -479,8 +487,8 @@ func permissionQuestion(c tool.Call, edits int) string {
 	return "permit " + c.ID + "#" + strconv.Itoa(edits+1)
 }
 
-// DescribeCall returns the prompt and the data of the question whether a call may be made, for a decision that says Ask. redact takes
-// secrets out of the texts that a person reads; the arguments in the data stay as they are.
+// DescribeCall returns the prompt and the data of the question whether a call may be made, for a decision that says
+// Ask. redact takes secrets out of the texts that a person reads; the arguments in the data stay as they are.
 func (d *Decision) DescribeCall(t tool.Tool, c tool.Call, redact func(string) string) (prompt string, data CallData) {
 	prompt = d.Prompt
 	if prompt == "" {

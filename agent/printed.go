@@ -9,7 +9,8 @@ import (
 // printedInterval is the shortest time between two events about what a call prints.
 const printedInterval = 150 * time.Millisecond
 
-// printedLines collects what a call prints into events: whole lines, a few times a second. It is safe for concurrent use.
+// printedLines collects what a call prints into events: whole lines, a few times a second. It is safe for concurrent
+// use.
 type printedLines struct {
 	emit func(text string)
 

@@ -6,7 +6,8 @@ import (
 	"slices"
 )
 
-// Limits are what a run of its own may cost: what the shared budgets of the run above have left. A zero field sets no limit.
+// Limits are what a run of its own may cost: what the shared budgets of the run above have left. A zero field sets no
+// limit.
 type Limits struct {
 	Tokens    int     `json:"tokens,omitempty"`
 	Money     float64 `json:"money,omitempty"`

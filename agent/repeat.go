@@ -28,7 +28,8 @@ type pastCall struct {
 // pastCalls returns the newest calls of the turn by the node of a round, oldest
 // first: the pending calls of the round, and before calls in front of them.
 func pastCalls(entries []Entry, r *round, before int) (past []pastCall) {
-	rounds, results := 0, map[string]string{}
+	rounds := 0
+	results := map[string]string{}
 	for i := len(entries) - 1; i >= 0; i-- {
 		e := &entries[i]
 		user := (e.Op == OpAppend || e.Op == OpSaid) && e.Message.Role == llm.RoleUser
@@ -74,7 +75,8 @@ func isLooping(past []pastCall, most int) bool {
 	if most < 1 || len(before) < most {
 		return false
 	}
-	result, known := "", false
+	result := ""
+	known := false
 	for i := len(before) - 1; i >= len(before)-most; i-- {
 		p := before[i]
 		switch {
@@ -84,7 +86,8 @@ func isLooping(past []pastCall, most int) bool {
 		case known && p.result != result:
 			return false
 		default:
-			result, known = p.result, true
+			result = p.result
+			known = true
 		}
 	}
 	return true

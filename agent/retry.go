@@ -282,8 +282,8 @@ func (r RetryScheduled) Text() string {
 	return fmt.Sprintf("%s, trying again in %s (%s request)", r.Reason, spokenTime(r.Wait), formatOrdinal(r.Request))
 }
 
-// Restart returns what to write between the part of a reply that a reader has seen and the reply that follows: "connection lost, the reply
-// starts again".
+// Restart returns what to write between the part of a reply that a reader has seen and the reply that follows:
+// "connection lost, the reply starts again".
 func (r RetryScheduled) Restart() string {
 	return cmp.Or(r.Reason, "the model failed") + ", the reply starts again"
 }

@@ -31,9 +31,12 @@ func newestRound(entries []Entry, of string) (r round) {
 		case e.Message.Role == llm.RoleTool && (of == "" || e.For == "" || e.For == of):
 			outcomes = append(outcomes, e.Message.Parts...)
 		case e.Message.Role == llm.RoleAssistant && (of == "" || e.By == of):
-			r.calls, r.by, r.at = e.Message.ToolCalls(), e.By, i
+			r.calls = e.Message.ToolCalls()
+			r.by = e.By
+			r.at = i
 			r.cut = e.Reply != nil && e.Reply.Stop == llm.StopLength
-			r.pending, r.passed = pendingCalls(r.calls, outcomes), r.passed || said > i
+			r.pending = pendingCalls(r.calls, outcomes)
+			r.passed = r.passed || said > i
 			return r
 		case e.Op == OpSaid: // its writer may run in parallel and not have seen the reply
 			said = max(said, e.After)

@@ -7,7 +7,8 @@ import (
 	"raddle.dev/tool"
 )
 
-// knownFiles returns how a conversation has seen a file last: see [tool.Call]. It is nil if none of the tools reads files for the model.
+// knownFiles returns how a conversation has seen a file last: see [tool.Call]. It is nil if none of the tools reads
+// files for the model.
 func (a *Act) knownFiles(entries []Entry, tools []tool.Tool) func(path string) *tool.SeenFile {
 	if !slices.ContainsFunc(tools, func(t tool.Tool) bool { return t.Sees }) {
 		return nil

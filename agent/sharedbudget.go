@@ -90,8 +90,9 @@ func (b *Budget) meterCall(ctx context.Context, m llm.Model, r llm.Request, yiel
 		yield(llm.Delta{}, err)
 		return
 	}
-	defer c.release()                                                     // for a call that failed or whose reader left
-	ctx = context.WithValue(ctx, sharedBudgetKey{}, (*sharedBudget)(nil)) // an inner model is already paid for, and must not wait for this call
+	defer c.release() // for a call that failed or whose reader left
+	// an inner model is already paid for, and must not wait for this call
+	ctx = context.WithValue(ctx, sharedBudgetKey{}, (*sharedBudget)(nil))
 	for d, err := range m.Stream(withToolSpend(ctx, nil), r) {
 		if err == nil && d.Done != nil {
 			own.add(b.replySpend(d.Done))
@@ -108,11 +109,12 @@ func (b *Budget) meterCall(ctx context.Context, m llm.Model, r llm.Request, yiel
 // ledger is the state of a shared budget: what the journal records, and what one drive
 // knows.
 type ledger struct {
-	Spent        Spend    `json:"spent,omitzero"`
-	Factor       int      `json:"factor,omitempty"` // the highest ratio of reported to estimated request tokens so far, in per cent
-	Reply        int      `json:"reply,omitempty"`  // tokens of the longest reply
-	CountedCalls []string `json:"begun,omitempty"`  // tool calls that are counted and may be made again
-	Runs         []string `json:"runs,omitempty"`   // runs of their own that are paid
+	Spent Spend `json:"spent,omitzero"`
+	// the highest ratio of reported to estimated request tokens so far, in per cent
+	Factor       int      `json:"factor,omitempty"`
+	Reply        int      `json:"reply,omitempty"` // tokens of the longest reply
+	CountedCalls []string `json:"begun,omitempty"` // tool calls that are counted and may be made again
+	Runs         []string `json:"runs,omitempty"`  // runs of their own that are paid
 
 	reserved reservation // of all running calls
 }
@@ -214,7 +216,8 @@ func (p *sharedBudget) tryReserve(l *ledger, h reservation) (bool, error) {
 // markShared marks a BudgetError as one of a shared budget.
 func (p *sharedBudget) markShared(err error) error {
 	if e, ok := err.(*BudgetError); ok {
-		e.Shared, e.scope = true, p.scope
+		e.Shared = true
+		e.scope = p.scope
 	}
 	return err
 }
@@ -263,7 +266,8 @@ func (c *callReservation) settleCost(b *Budget, r *llm.Reply) error {
 // release releases the rest of the reservation of a call.
 func (c *callReservation) release() {
 	for _, h := range c.entries {
-		_ = h.Use(func(l *ledger) bool { l.reserved.add(h.reservation, -1); return false }) // cannot fail: nothing is recorded
+		// cannot fail: nothing is recorded
+		_ = h.Use(func(l *ledger) bool { l.reserved.add(h.reservation, -1); return false })
 	}
 	c.entries = nil
 }

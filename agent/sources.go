@@ -11,20 +11,23 @@ import (
 	"raddle.dev/tool"
 )
 
-// Sources are sources of tools that need time to start, such as servers. Which of them are there is recorded when the model is asked, so that a run that is
-// resumed or replayed sends the same tools. A source that is there later than the first request is announced to the model by a message.
+// Sources are sources of tools that need time to start, such as servers. Which of them are there is recorded when the
+// model is asked, so that a run that is resumed or replayed sends the same tools. A source that is there later than the
+// first request is announced to the model by a message.
 type Sources struct {
 	Names []string // in the order of their tools; empty: there are none
-	// Start starts sources and returns which of them are there (true) and which cannot be used (false). It may wait a moment, and leaves out those that
-	// are still starting.
+	// Start starts sources and returns which of them are there (true) and which cannot be used (false). It may wait a
+	// moment, and leaves out those that are still starting.
 	Start func(ctx context.Context, names []string) (map[string]bool, error)
-	// Tools returns the tools of the sources that are there, in the order of Names, and what the model can call of those that are still starting.
+	// Tools returns the tools of the sources that are there, in the order of Names, and what the model can call of
+	// those that are still starting.
 	Tools func(ctx context.Context, settled map[string]bool) ([]tool.Tool, error)
 }
 
 // settle returns which sources are there. It adds to the input what was found out.
 func (o Sources) settle(ctx context.Context, s graph.State, name string, in *modelInput) (map[string]bool, error) {
-	known, begins := Settled.Get(s), in.begins || countReplies(Messages.Get(s), name) == 0
+	known := Settled.Get(s)
+	begins := in.begins || countReplies(Messages.Get(s), name) == 0
 	settled := map[string]bool{}
 	var open []string
 	for _, source := range o.Names {

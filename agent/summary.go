@@ -34,7 +34,8 @@ func (st *thinkStep) fitRequest(ctx context.Context, s graph.State, f *requestFi
 		return nil
 	}
 	if at > f.from {
-		was, from := f.view.Summary, f.from
+		was := f.view.Summary
+		from := f.from
 		f.moveViewTo(at)
 		if f.view.Left > 0 && st.think.Window.Summary != nil {
 			text, err := st.summariseLines(ctx, s, f, from, was)

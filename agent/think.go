@@ -13,8 +13,9 @@ import (
 // Think calls a model. Its node sends the conversation, appends the reply and
 // follows its edges. It makes no tool calls: Act does that.
 type Think struct {
-	Model   llm.Model
-	Request llm.Request // what every request contains in addition to messages: the system prompt, the temperature, a schema
+	Model llm.Model
+	// what every request contains in addition to messages: the system prompt, the temperature, a schema
+	Request llm.Request
 	// System returns the system prompt; nil: Request.System. It must be pure.
 	System     func(s graph.State) (string, error)
 	Models     map[string]llm.Model // further models, by the names that an Override uses
@@ -64,7 +65,8 @@ func (t Think) Node(name string) graph.Node {
 }
 
 func (t *Think) run(ctx context.Context, name string, s graph.State) (graph.Update, error) {
-	entries, in := Messages.Get(s), t.buildInput(ctx, s, name)
+	entries := Messages.Get(s)
+	in := t.buildInput(ctx, s, name)
 	if len(in.lines) == 0 && !overrideOf(s, name).Compact {
 		return graph.Update{}, errNoMessages
 	}
@@ -98,7 +100,10 @@ func (t *Think) run(ctx context.Context, name string, s graph.State) (graph.Upda
 		view = View{}
 	}
 	f := newFitting(in.lines, &req, view, tokenFactor(entries, name))
-	f.limit, f.soft, f.keep, f.format = t.Window.requestLimit(&req), t.Window.Soft, t.Window.Keep, t.Window.Format
+	f.limit = t.Window.requestLimit(&req)
+	f.soft = t.Window.Soft
+	f.keep = t.Window.Keep
+	f.format = t.Window.Format
 	reply, tokens, err := st.askModel(ctx, s, req, f)
 	if errors.Is(err, ErrInterrupted) && ctx.Err() == nil {
 		return t.interruptTurn(ctx, name, append(st.writes, Spent.Set(st.spent)))
@@ -129,13 +134,15 @@ func (st *thinkStep) warnIncomplete(ctx context.Context, s graph.State, reply ll
 	if flaw, _ := reply.DescribeFlaw(); flaw != "" {
 		graph.Emit(ctx, Warning{Text: "the reply of " + cmp.Or(reply.Model, "the model") + " " + flaw})
 	}
-	most, open := st.think.continues, Todo.Get(s).Open()
+	most := st.think.continues
+	open := Todo.Get(s).Open()
 	if most > 0 && open > 0 && Continued.Get(s) >= most && len(reply.Message.ToolCalls()) == 0 {
 		graph.Emit(ctx, Warning{Text: OpenItems(open, most)})
 	}
 }
 
-// buildRequest returns the request without its messages. It adds to the input what it finds out about the sources of tools.
+// buildRequest returns the request without its messages. It adds to the input what it finds out about the sources of
+// tools.
 func (t *Think) buildRequest(ctx context.Context, s graph.State, o Override, name string, in *modelInput) (llm.Request, error) {
 	req := o.applyTo(t.Request)
 	if t.System != nil && o.System == nil {

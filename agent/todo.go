@@ -142,7 +142,8 @@ func (l *TodoList) addItem(a todoArgs) tool.Result {
 	for _, i := range l.Items {
 		id = max(id, i.ID+1)
 	}
-	l.Items, l.changed = append(l.Items, TodoItem{ID: id, Desc: a.Task}), true
+	l.Items = append(l.Items, TodoItem{ID: id, Desc: a.Task})
+	l.changed = true
 	return tool.JSONResult(struct {
 		Status string `json:"status"`
 		ID     int    `json:"id"`
@@ -169,7 +170,8 @@ func (l *TodoList) markDone(a todoArgs) tool.Result {
 	if bad != nil {
 		return *bad
 	}
-	i.Done, l.changed = true, true
+	i.Done = true
+	l.changed = true
 	return okResult(fmt.Sprintf("Marked todo %d as done", i.ID))
 }
 
@@ -179,10 +181,12 @@ func (l *TodoList) updateItem(a todoArgs) tool.Result {
 		return *bad
 	}
 	if strings.TrimSpace(a.Task) != "" {
-		i.Desc, l.changed = a.Task, true
+		i.Desc = a.Task
+		l.changed = true
 	}
 	if a.Done != nil {
-		i.Done, l.changed = *a.Done, true
+		i.Done = *a.Done
+		l.changed = true
 	}
 	return okResult(fmt.Sprintf("Updated todo %d", i.ID))
 }

@@ -22,7 +22,8 @@ const (
 // textTokens estimates the tokens of a text: Latin words and numbers by their
 // length; each other character counts by itself.
 func textTokens(text string) int {
-	twelfths, word := 0, 0
+	twelfths := 0
+	word := 0
 	end := func() {
 		if word > 0 {
 			twelfths += max(scale, word*scale/letters) // a word is at least one token

@@ -88,7 +88,8 @@ func withObjectArgs(m llm.Message) llm.Message {
 		}
 		args, ok := argsObject(c.Args)
 		if !ok {
-			args, _ = json.Marshal(map[string]json.RawMessage{"malformed": c.Args}) // cannot fail: the arguments are JSON
+			// cannot fail: the arguments are JSON
+			args, _ = json.Marshal(map[string]json.RawMessage{"malformed": c.Args})
 			if !json.Valid(c.Args) {
 				args = json.RawMessage("{}")
 			}

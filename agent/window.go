@@ -46,10 +46,12 @@ func (e *WindowError) Error() string {
 }
 
 const (
-	maxReply     = 4096
-	replyShare   = 4                     // 1/4 of the window
-	keepPercent  = 60                    // of the room is used after messages were left out, so that the next requests fit
-	crowdedShare = 2                     // 1/2 of Window.Soft is the least that is summarized, so that not every reply needs a summary
+	maxReply   = 4096
+	replyShare = 4 // 1/4 of the window
+	// of the room is used after messages were left out, so that the next requests fit
+	keepPercent = 60
+	// 1/2 of Window.Soft is the least that is summarized, so that not every reply needs a summary
+	crowdedShare = 2
 	smallest     = 64                    // tokens that a shortened outcome keeps at least
 	percent      = 100                   // makes factors integers
 	leastFactor  = percent / 2           // tokens count for at least half of the estimate
@@ -99,7 +101,8 @@ func newFitting(lines []line, r *llm.Request, view View, factor int) *requestFit
 		f.from++
 	}
 	if f.from == len(lines) { // the key was reset to something shorter
-		f.view, f.from = View{}, 0
+		f.view = View{}
+		f.from = 0
 	}
 	f.countLeft()
 	return f
@@ -166,7 +169,8 @@ func (f *requestFitter) requestLimit() int {
 // line of the user if possible, else the last possible line.
 func (f *requestFitter) findCutLine() int {
 	target := f.limit * keepPercent / percent
-	best, last := -1, f.from
+	best := -1
+	last := f.from
 	for i := f.from + 1; i < len(f.lines); i++ {
 		role := f.lines[i].message.Role
 		if role == llm.RoleTool {

@@ -33,10 +33,10 @@ const (
 	leastText = 14 // of a box whose text is cut
 )
 
-// WriteText draws s with box characters, or ASCII characters, for a terminal. A drawing that does not fit into o.Columns becomes a list
-// of the nodes. Graphs inside nodes follow below.
-// It tries several sizes of boxes, the widest first. Where o.Paint is set, it is called with each
-// run of characters of one ink, and its result must be as wide as its text.
+// WriteText draws s with box characters, or ASCII characters, for a terminal. A drawing that does not fit into
+// o.Columns becomes a list of the nodes. Graphs inside nodes follow below. It tries several sizes of boxes, the widest
+// first. Where o.Paint is set, it is called with each run of characters of one ink, and its result must be as wide as
+// its text.
 func WriteText(w io.Writer, s graph.Structure, o Options) error {
 	top, err := planPicture(s, o)
 	if err != nil {
@@ -254,8 +254,8 @@ func (t *textDrawing) inkOf(v vertex) Ink {
 	return InkDone
 }
 
-// isDrawn reports whether a link is a line of the drawing. Of the edges for failures, only the last one to a node is drawn, and only if no
-// other edge leads to that node; the boxes name the others.
+// isDrawn reports whether a link is a line of the drawing. Of the edges for failures, only the last one to a node is
+// drawn, and only if no other edge leads to that node; the boxes name the others.
 func (t *textDrawing) isDrawn(l *level, k *link) bool {
 	if k.kind != graph.EdgeError {
 		return true
@@ -329,7 +329,8 @@ func (t *textDrawing) layOutBoxes(l *level, size boxSize) (*textGrid, error) {
 		}
 		b.h = len(b.lines)
 		if !b.bare {
-			b.w, b.h = b.w+4, b.h+2
+			b.w = b.w + 4
+			b.h = b.h + 2
 		}
 		b.w |= 1 // a middle column
 		g.boxes = append(g.boxes, b)
@@ -357,7 +358,8 @@ func (g *textGrid) at(row, col int) *cell {
 	key := [2]int{row, col}
 	if g.cells[key] == nil {
 		g.cells[key] = &cell{}
-		g.cols, g.rows = max(g.cols, col+1), max(g.rows, row+1)
+		g.cols = max(g.cols, col+1)
+		g.rows = max(g.rows, row+1)
 	}
 	return g.cells[key]
 }
@@ -376,9 +378,11 @@ func (p pen) arm(row, col int, arms byte) {
 	// A cell that two lines share shows the more certain one.
 	c := p.g.at(row, col)
 	if c.arms == 0 {
-		c.dashed, c.ink = p.dashed, p.ink
+		c.dashed = p.dashed
+		c.ink = p.ink
 	} else if c.dashed && !p.dashed {
-		c.dashed, c.ink = false, p.ink
+		c.dashed = false
+		c.ink = p.ink
 	}
 	c.arms |= arms
 }
@@ -425,7 +429,8 @@ func (c *cell) character(ascii bool) string {
 	if c.text != "" {
 		return c.text
 	}
-	upright, flat := c.arms&(armLeft|armRight) == 0, c.arms&(armUp|armDown) == 0
+	upright := c.arms&(armLeft|armRight) == 0
+	flat := c.arms&(armUp|armDown) == 0
 	switch {
 	case c.arms == 0:
 		return " "
@@ -462,9 +467,11 @@ func (g *textGrid) render(t *textDrawing) string {
 				wide--
 				continue
 			}
-			text, own := " ", Ink("")
+			text := " "
+			own := Ink("")
 			if k := g.cells[[2]int{r, c}]; k != nil {
-				text, own = k.character(t.o.ASCII), k.ink
+				text = k.character(t.o.ASCII)
+				own = k.ink
 			}
 			// Spaces have no ink: they do not end a run of characters.
 			if own != ink && strings.TrimSpace(text) != "" {

@@ -95,7 +95,8 @@ func (r *textRouter) penOf(k *link) pen {
 	case k.kind == graph.EdgeError:
 		p.ink = InkFail
 	case r.t.o.Run != nil && r.t.o.Taken[[2]string{r.l.vertices[k.from].path, r.l.vertices[k.to].path}]:
-		p.ink, p.dashed = InkDone, false
+		p.ink = InkDone
+		p.dashed = false
 	case r.t.o.Run == nil && p.dashed:
 		p.ink = InkChoice
 	}
@@ -116,7 +117,8 @@ func (r *textRouter) collectWires(shift int) {
 		k := &r.links[e]
 		p := r.penOf(k)
 		if r.rows.Back[e] {
-			from, to := r.rows.Row[k.from], r.rows.Row[k.to]
+			from := r.rows.Row[k.from]
+			to := r.rows.Row[k.to]
 			// The wire leads from below the box to the rail.
 			if !r.isRightmost(k.from) {
 				r.channels[from+1] = append(r.channels[from+1], &wire{from: r.middle(k.from), to: rail, group: k.from, start: true, upward: true, pen: p})
@@ -150,8 +152,9 @@ func (r *textRouter) isRightmost(box int) bool {
 	return row[len(row)-1].Node == box
 }
 
-// assignTracks gives the wires of a channel that change their column a track each, so that tracks do not overlap. Wires of one group share a
-// track. A wire whose column above is that of another below comes first, so that they do not touch. It returns the number of tracks.
+// assignTracks gives the wires of a channel that change their column a track each, so that tracks do not overlap. Wires
+// of one group share a track. A wire whose column above is that of another below comes first, so that they do not
+// touch. It returns the number of tracks.
 func assignTracks(wires []*wire) int {
 	type span struct {
 		low, high, group int
@@ -282,9 +285,11 @@ func (g *textGrid) drawBox(b *textBox, t *textDrawing) {
 		put(b.y+b.h-1, b.x+b.w-1, border[5])
 	}
 	for i, line := range b.lines {
-		row, col := b.y+i, b.x
+		row := b.y + i
+		col := b.x
 		if !b.bare {
-			row, col = row+1, col+2
+			row = row + 1
+			col = col + 2
 		}
 		// The line is centred between the borders.
 		col += (b.w - 4*boolInt(!b.bare) - ansi.StringWidth(line.text)) / 2
@@ -294,7 +299,8 @@ func (g *textGrid) drawBox(b *textBox, t *textDrawing) {
 			for i := 1; i < width; i++ {
 				*g.at(row, col+i) = cell{}
 			}
-			col, text = col+width, text[len(character):]
+			col = col + width
+			text = text[len(character):]
 		}
 	}
 }
@@ -428,7 +434,8 @@ func (r *textRouter) port(b *textBox, col int) {
 // Otherwise collectWires has made a wire, which leads to the rail below or above the row.
 func (r *textRouter) drawBack(k *link, rail int) {
 	p := r.penOf(k)
-	low, high := r.railEnd(k.from, false, rail), r.railEnd(k.to, true, rail)
+	low := r.railEnd(k.from, false, rail)
+	high := r.railEnd(k.to, true, rail)
 	if low < high {
 		low, high = high, low
 	}
@@ -454,8 +461,9 @@ func (r *textRouter) drawBack(k *link, rail int) {
 	}
 }
 
-// railEnd returns the line in which a rail meets the wire of a box: in a line of the box itself, or in a channel below or above it.
-// At a box that is high enough the edge comes in at the first line of text and goes out at the last one, so that both can be seen.
+// railEnd returns the line in which a rail meets the wire of a box: in a line of the box itself, or in a channel below
+// or above it. At a box that is high enough the edge comes in at the first line of text and goes out at the last one,
+// so that both can be seen.
 func (r *textRouter) railEnd(box int, target bool, rail int) int {
 	row := r.rows.Row[box]
 	if r.isRightmost(box) {
@@ -466,7 +474,8 @@ func (r *textRouter) railEnd(box int, target bool, rail int) int {
 		return b.y + b.h - 2
 	}
 	// The rail meets the wire in the channel: below the box for a source, above it for a target.
-	at, top := row+1, r.bottom(row)
+	at := row + 1
+	top := r.bottom(row)
 	if target {
 		if at, top = row, 0; row > 0 {
 			top = r.bottom(row - 1)

@@ -28,8 +28,8 @@ type Options struct {
 	ASCII     bool                              // draws with ASCII characters
 	Paint     func(ink Ink, text string) string // colours a drawing with characters; nil: no colours
 
-	// Run is what a run did with each node, by its path: the names from the outermost graph on, with slashes. Nodes that are missing were not
-	// reached. nil: the picture shows no run.
+	// Run is what a run did with each node, by its path: the names from the outermost graph on, with slashes. Nodes
+	// that are missing were not reached. nil: the picture shows no run.
 	Run map[string]Note
 	// Taken are the edges that a run has followed, by the paths of their nodes.
 	Taken map[[2]string]bool

@@ -34,7 +34,10 @@ const (
 // outlinePaths returns the parts of a form's picture within a box, the rearmost first. Each is filled and stroked.
 // Most forms have one part. A cylinder, a stack and a call have several.
 func (f form) outlinePaths(b box) []path {
-	x0, y0, x1, y1 := b.x, b.y, b.x+b.w, b.y+b.h
+	x0 := b.x
+	y0 := b.y
+	x1 := b.x + b.w
+	y1 := b.y + b.h
 	switch f {
 	case formRound:
 		return []path{roundRect(b, 9, 9)}
@@ -66,7 +69,11 @@ func (f form) outlinePaths(b box) []path {
 
 // cylinderPath returns the outline of an upright cylinder.
 func cylinderPath(b box) path {
-	x0, y0, x1, y1, m := b.x, b.y, b.x+b.w, b.y+b.h, b.centrePoint().x
+	x0 := b.x
+	y0 := b.y
+	x1 := b.x + b.w
+	y1 := b.y + b.h
+	m := b.centrePoint().x
 	var p path
 	p.moveTo(x0, y0+lid)
 	p.turnTo(pt{x0, y0 + lid}, pt{x0, y0}, pt{m, y0})
@@ -96,10 +103,9 @@ func (f form) textPadding() [4]int {
 	return [4]int{x, y, x, y}
 }
 
-// flatLength returns the length of the part of a form's top and bottom (or, for a picture from left to right, of its left and
-// right side) at which several edges may end.
-// The layout spreads the ends of edges over this length. It is 0 for circles: all edges end in the
-// middle.
+// flatLength returns the length of the part of a form's top and bottom (or, for a picture from left to right, of its
+// left and right side) at which several edges may end. The layout spreads the ends of edges over this length. It is 0
+// for circles: all edges end in the middle.
 func (f form) flatLength(w, h int, right bool) int {
 	if right {
 		switch f {

@@ -88,10 +88,12 @@ func (p *painter) paintNode(v vertex, b block, r box) {
 	p.scene.groups = append(p.scene.groups, g)
 }
 
-// runInks changes the figures of a node for a picture of a run: nodes that were not reached are pale, and those that failed or wait have a
-// strong outline. It returns the colours of the name, the small word and the note.
+// runInks changes the figures of a node for a picture of a run: nodes that were not reached are pale, and those that
+// failed or wait have a strong outline. It returns the colours of the name, the small word and the note.
 func (p *painter) runInks(v vertex, g *group) (name, small, note string) {
-	name, small, note = inkColor, mutedColor, doneColor
+	name = inkColor
+	small = mutedColor
+	note = doneColor
 	if p.o.Run == nil || v.role != roleNode {
 		return name, small, note
 	}
@@ -150,7 +152,8 @@ func (p *painter) paintFrame(v vertex, b block, r box) {
 // its label. In the picture of a run, edges that were not followed are pale, and those that were
 // are wide.
 func (p *painter) paintEdge(c *canvas, i int, off pt, ground string) {
-	k, r := c.level.links[i], c.layout.Edges[i]
+	k := c.level.links[i]
+	r := c.layout.Edges[i]
 	points := make([]pt, len(r.Path))
 	for j, q := range r.Path {
 		points[j] = pt{off.x + float64(q.X), off.y + float64(q.Y)}
@@ -198,7 +201,10 @@ func curvePath(points []pt) path {
 	var p path
 	p.moveTo(points[0].x, points[0].y)
 	for i := 0; i+3 < len(points); i += 3 {
-		a, b, c, d := points[i], points[i+1], points[i+2], points[i+3]
+		a := points[i]
+		b := points[i+1]
+		c := points[i+2]
+		d := points[i+3]
 		if a.x == b.x && b.x == c.x && c.x == d.x || a.y == b.y && b.y == c.y && c.y == d.y {
 			p.lineTo(d.x, d.y)
 		} else {
@@ -214,7 +220,8 @@ func (p *painter) paintLabel(g *group, lines []string, middle pt, groundAndInk [
 	if len(lines) == 0 {
 		return
 	}
-	w, h := float64(p.maxLineWidth(labelText, lines)+2*labelPad), float64(labelText.line*len(lines)+2)
+	w := float64(p.maxLineWidth(labelText, lines) + 2*labelPad)
+	h := float64(labelText.line*len(lines) + 2)
 	back := box{middle.x - w/2, middle.y - h/2, w, h}
 	g.figs = append(g.figs, figure{path: roundRect(back, 4, 4), fill: groundAndInk[0]})
 	for i, line := range lines {
@@ -226,7 +233,8 @@ func (p *painter) paintLabel(g *group, lines []string, middle pt, groundAndInk [
 // snapToOutline moves the end of an edge from the box of its node onto the node's outline.
 // The layout ends edges at the box around a node, but a hexagon or a circle does not fill that box.
 func (p *painter) snapToOutline(c *canvas, vertex int, q, off pt) pt {
-	v, r := c.level.vertices[vertex], c.layout.Nodes[vertex]
+	v := c.level.vertices[vertex]
+	r := c.layout.Nodes[vertex]
 	if v.sub != nil {
 		return q
 	}
@@ -236,7 +244,8 @@ func (p *painter) snapToOutline(c *canvas, vertex int, q, off pt) pt {
 	if s == sideLeft || s == sideRight {
 		along = q.y - b.centrePoint().y
 	}
-	in, dir := v.nodeStyle().form.outlineInset(b, s, along), s.inwardVector()
+	in := v.nodeStyle().form.outlineInset(b, s, along)
+	dir := s.inwardVector()
 	return pt{q.x + float64(in*dir.x), q.y + float64(in*dir.y)}
 }
 
@@ -245,7 +254,8 @@ func (p *painter) snapToOutline(c *canvas, vertex int, q, off pt) pt {
 // length. The line ends a pixel inside the head, so that no gap is visible.
 func cutArrowHead(points []pt) path {
 	n := len(points)
-	tip, from := points[n-1], points[n-2]
+	tip := points[n-1]
+	from := points[n-2]
 	// Control points that lie on the tip give no direction.
 	for i := n - 2; i > 0 && pointDistance(from, tip) < 1; i-- {
 		from = points[i-1]
@@ -254,7 +264,8 @@ func cutArrowHead(points []pt) path {
 	if d == 0 {
 		return nil
 	}
-	ux, uy := (tip.x-from.x)/d, (tip.y-from.y)/d
+	ux := (tip.x - from.x) / d
+	uy := (tip.y - from.y) / d
 	back := pt{tip.x - float64(ux*arrowLong), tip.y - float64(uy*arrowLong)}
 	points[n-1] = pt{tip.x - float64(ux*(arrowLong-1)), tip.y - float64(uy*(arrowLong-1))}
 	// A last piece that is shorter than the head would come out of it on the other side.

@@ -42,8 +42,8 @@ func (p *path) turnTo(from, corner, to pt) {
 	p.curveTo(interpolatePoint(from, corner, k), interpolatePoint(to, corner, k), to)
 }
 
-// interpolatePoint returns the point at the share t of the way from a to b. The conversions keep machines that fuse multiplication and
-// addition from giving other digits.
+// interpolatePoint returns the point at the share t of the way from a to b. The conversions keep machines that fuse
+// multiplication and addition from giving other digits.
 func interpolatePoint(a, b pt, t float64) pt {
 	return pt{a.x + float64((b.x-a.x)*t), a.y + float64((b.y-a.y)*t)}
 }
@@ -64,7 +64,10 @@ func polygonPath(points ...pt) path {
 
 // roundRect returns a rectangle with rounded corners.
 func roundRect(r box, rx, ry float64) path {
-	x0, y0, x1, y1 := r.x, r.y, r.x+r.w, r.y+r.h
+	x0 := r.x
+	y0 := r.y
+	x1 := r.x + r.w
+	y1 := r.y + r.h
 	if rx <= 0 || ry <= 0 {
 		return polygonPath(pt{x0, y0}, pt{x1, y0}, pt{x1, y1}, pt{x0, y1})
 	}

@@ -91,7 +91,8 @@ func buildScene(s graph.Structure, o Options) (*scene, error) {
 // outermost level. A title that is wider than the drawing makes the picture wider, with the drawing
 // in the middle.
 func (p *painter) paintAll(c *canvas) {
-	x, y := margin, margin
+	x := margin
+	y := margin
 	w := c.layout.W
 	p.scene.title = c.level.name
 	if name := c.level.name; name != "" {
@@ -104,13 +105,14 @@ func (p *painter) paintAll(c *canvas) {
 		y += titleRoom
 	}
 	x += (w - c.layout.W) / 2
-	p.scene.w, p.scene.h = float64(w+2*margin), float64(y+c.layout.H+margin)
+	p.scene.w = float64(w + 2*margin)
+	p.scene.h = float64(y + c.layout.H + margin)
 	p.paintCanvas(c, x, y, paperColor)
 }
 
-// arrangeLevel sizes the vertices of a level, the frames among them by arranging what is within, and lays the level out.
-// The layout places nodes from top to bottom. For a picture from left to right the sizes are
-// swapped before it and the places after it.
+// arrangeLevel sizes the vertices of a level, the frames among them by arranging what is within, and lays the level
+// out. The layout places nodes from top to bottom. For a picture from left to right the sizes are swapped before it and
+// the places after it.
 func (p *painter) arrangeLevel(l *level) (*canvas, error) {
 	c := &canvas{level: l, blocks: make([]block, len(l.vertices)), labels: make([][]string, len(l.links))}
 	var g layered.Graph
@@ -196,7 +198,8 @@ func (p *painter) measureVertex(l *level, i int) (block, error) {
 	if b.note != "" {
 		b.h += smallText.line
 	}
-	b.w, b.h = b.w+b.w&1, b.h+b.h&1
+	b.w = b.w + b.w&1
+	b.h = b.h + b.h&1
 	return b, nil
 }
 
@@ -228,7 +231,8 @@ func (p *painter) maxLineWidth(s textStyle, lines []string) int {
 // subtitleText returns the word below a node's name: its kind, and its name where a title stands above.
 // It is empty for a node without a kind whose name is already in the picture.
 func (v vertex) subtitleText() string {
-	kind, name := oneLine(cleanLabel(v.info.Kind)), oneLine(cleanLabel(v.info.Name))
+	kind := oneLine(cleanLabel(v.info.Kind))
+	name := oneLine(cleanLabel(v.info.Name))
 	switch {
 	case name == oneLine(v.displayName()) || name == kind:
 		return kind
@@ -296,8 +300,8 @@ func (m *textMeasurer) glyphIndex(f *typeface, r rune) sfnt.GlyphIndex {
 	return i
 }
 
-// textWidth returns the width of a line in whole pixels, rounded up. Characters that the face lacks, which a viewer of an
-// SVG takes from another font, are estimated.
+// textWidth returns the width of a line in whole pixels, rounded up. Characters that the face lacks, which a viewer of
+// an SVG takes from another font, are estimated.
 func (m *textMeasurer) textWidth(s textStyle, text string) int {
 	var sum fixed.Int26_6
 	for _, r := range text {
@@ -335,10 +339,9 @@ func isIgnorable(r rune) bool {
 	return unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Variation_Selector, r)
 }
 
-// wrapText breaks text into lines of at most the given width, between words if possible, otherwise within them. Text that
-// does not fit into the number of lines is cut off with an ellipsis.
-// A newline in the text always ends a line. The text is not read to its end once there are more
-// lines than allowed: a label may be very long.
+// wrapText breaks text into lines of at most the given width, between words if possible, otherwise within them. Text
+// that does not fit into the number of lines is cut off with an ellipsis. A newline in the text always ends a line. The
+// text is not read to its end once there are more lines than allowed: a label may be very long.
 func (m *textMeasurer) wrapText(s textStyle, text string, widest, most int) []string {
 	var lines []string
 	for _, paragraph := range strings.Split(text, "\n") {
@@ -374,9 +377,8 @@ func (m *textMeasurer) wrapText(s textStyle, text string, widest, most int) []st
 	return lines
 }
 
-// splitBreakable splits a line into the parts between which it may be broken: after spaces and after the signs that join
-// words in names.
-// The parts together are the line; the sign or space is the end of its part.
+// splitBreakable splits a line into the parts between which it may be broken: after spaces and after the signs that
+// join words in names. The parts together are the line; the sign or space is the end of its part.
 func splitBreakable(s string) []string {
 	var parts []string
 	start := 0
@@ -389,8 +391,8 @@ func splitBreakable(s string) []string {
 	return append(parts, s[start:])
 }
 
-// longestFittingPrefix returns the longest beginning of s that is not wider than the room, but at least one character with what
-// combines with it.
+// longestFittingPrefix returns the longest beginning of s that is not wider than the room, but at least one character
+// with what combines with it.
 func (m *textMeasurer) longestFittingPrefix(s textStyle, text string, room int) string {
 	var sum fixed.Int26_6
 	for i, r := range text {
@@ -402,10 +404,9 @@ func (m *textMeasurer) longestFittingPrefix(s textStyle, text string, room int) 
 	return text
 }
 
-// cleanLabel makes a text fit for a label: valid UTF-8, lines separated by a single newline, no other control characters.
-// Characters that cannot be shown become the replacement character.
-// Names come from files and programs, and a terminal or a page would obey control characters in
-// them.
+// cleanLabel makes a text fit for a label: valid UTF-8, lines separated by a single newline, no other control
+// characters. Characters that cannot be shown become the replacement character. Names come from files and programs, and
+// a terminal or a page would obey control characters in them.
 func cleanLabel(s string) string {
 	s = strings.TrimRightFunc(strings.ReplaceAll(s, "\r\n", "\n"), unicode.IsSpace)
 	return strings.Map(func(r rune) rune {

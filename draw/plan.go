@@ -140,7 +140,8 @@ func (p *planner) planContents(n *graph.NodeInfo, path string, depth int) (*leve
 		if p.nodes > maxNodes {
 			return sizeError(n.Name)
 		}
-		v.info, v.path = graph.NodeInfo{Name: name, Kind: "agent"}, path
+		v.info = graph.NodeInfo{Name: name, Kind: "agent"}
+		v.path = path
 		if len(s.Nodes) > 0 {
 			var err error
 			if v.sub, err = p.planLevel(s, path+"/", depth+1); err != nil {
@@ -226,7 +227,8 @@ func (p *planner) addLinks(l *level, s *graph.Structure, at map[string]int) erro
 				l.vertices = append(l.vertices, p.newVertex(roleJoin))
 				l.links = append(l.links, link{from: bar, to: to, kind: graph.EdgeJoin})
 			}
-			k.to, k.headless = bar, true
+			k.to = bar
+			k.headless = true
 		}
 		l.links = append(l.links, k)
 	}

@@ -35,7 +35,8 @@ func WritePNG(w io.Writer, s graph.Structure, o Options) error {
 	if err != nil {
 		return err
 	}
-	width, height := int(sc.w)*pngScale, int(sc.h)*pngScale
+	width := int(sc.w) * pngScale
+	height := int(sc.h) * pngScale
 	if max(width, height) > maxSide || width*height > maxPixels {
 		return fmt.Errorf("draw: png: the picture of graph %q would have %d x %d pixels, the limit is %d a side and %d in all: use svg",
 			s.Name, width, height, maxSide, maxPixels)
@@ -245,7 +246,9 @@ func appendCurve(points []pt, c [3]pt, scale float64) []pt {
 	steps := min(200, 4+int(length*scale/6))
 	for i := 1; i <= steps; i++ {
 		t := float64(i) / float64(steps)
-		ab, bc, cd := interpolatePoint(a, c[0], t), interpolatePoint(c[0], c[1], t), interpolatePoint(c[1], c[2], t)
+		ab := interpolatePoint(a, c[0], t)
+		bc := interpolatePoint(c[0], c[1], t)
+		cd := interpolatePoint(c[1], c[2], t)
 		points = append(points, interpolatePoint(interpolatePoint(ab, bc, t), interpolatePoint(bc, cd, t), t))
 	}
 	return points
@@ -255,7 +258,8 @@ func appendCurve(points []pt, c [3]pt, scale float64) []pt {
 // An area that turned the other way would cut a hole: the rasterizer adds up the turns around each
 // pixel.
 func fillShape(dst *image.RGBA, lines []polyline, c color.RGBA) {
-	lo, hi := pt{math.Inf(1), math.Inf(1)}, pt{math.Inf(-1), math.Inf(-1)}
+	lo := pt{math.Inf(1), math.Inf(1)}
+	hi := pt{math.Inf(-1), math.Inf(-1)}
 	for _, l := range lines {
 		for _, q := range l.points {
 			lo = pt{math.Min(lo.x, q.x), math.Min(lo.y, q.y)}
@@ -283,7 +287,8 @@ func fillShape(dst *image.RGBA, lines []polyline, c color.RGBA) {
 // addLine adds an area to the rasterizer, whose coordinates begin at the origin of its band.
 func addLine(r *vector.Rasterizer, l polyline, origin image.Point) {
 	for i, q := range l.points {
-		x, y := float32(q.x-float64(origin.X)), float32(q.y-float64(origin.Y))
+		x := float32(q.x - float64(origin.X))
+		y := float32(q.y - float64(origin.Y))
 		if i == 0 {
 			r.MoveTo(x, y)
 		} else {
@@ -311,13 +316,15 @@ func dashPolylines(lines []polyline, dash []float64, scale float64) []polyline {
 // index of the current one, and left is how much of it remains. A stroke continues around corners.
 func dashLine(points []pt, dash []float64, scale float64) []polyline {
 	var out []polyline
-	at, left := 0, dash[0]*scale
+	at := 0
+	left := dash[0] * scale
 	var cur []pt
 	if len(points) > 0 {
 		cur = []pt{points[0]}
 	}
 	for i := 1; i < len(points); i++ {
-		a, b := points[i-1], points[i]
+		a := points[i-1]
+		b := points[i]
 		// Each round ends one stroke or gap on this piece of the line.
 		for d := pointDistance(a, b); d > left; d = pointDistance(a, b) {
 			a = interpolatePoint(a, b, left/d)
@@ -365,8 +372,8 @@ func (s stroke) strokeOutline(lines []polyline) []polyline {
 	return out
 }
 
-// offsetLines returns the two lines on both sides of l, at half the width. At each point both lie on the bisector of the
-// angle, so the pieces between neighbours fit together without gap or overlap.
+// offsetLines returns the two lines on both sides of l, at half the width. At each point both lie on the bisector of
+// the angle, so the pieces between neighbours fit together without gap or overlap.
 func (s stroke) offsetLines(l polyline) (left, right []pt) {
 	p := l.points
 	n := len(p)
@@ -379,9 +386,11 @@ func (s stroke) offsetLines(l polyline) (left, right []pt) {
 	}
 	for i := range count {
 		j := i % n
-		before, after := j-1, j+1
+		before := j - 1
+		after := j + 1
 		if l.closed {
-			before, after = (j+n-1)%n, (j+1)%n
+			before = (j + n - 1) % n
+			after = (j + 1) % n
 		}
 		normal := bisectorAt(p, max(before, 0), j, min(after, n-1))
 		h := s.width / 2
@@ -394,7 +403,8 @@ func (s stroke) offsetLines(l polyline) (left, right []pt) {
 // bisectorAt returns the direction across a line at point j, long enough to keep the width in the corner.
 // before and after are the indexes of the neighbours; at an end of a line, one of them is j itself.
 func bisectorAt(p []pt, before, j, after int) pt {
-	a, b := unitNormal(p[before], p[j]), unitNormal(p[j], p[after])
+	a := unitNormal(p[before], p[j])
+	b := unitNormal(p[j], p[after])
 	if a == (pt{}) {
 		a = b // the line begins at j
 	}

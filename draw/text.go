@@ -58,7 +58,8 @@ func (m *mermaid) writeLevel(l *level, indent string) {
 		fmt.Fprintf(m.w, "%send\n", indent)
 	}
 	for _, k := range l.links {
-		from, to := l.vertices[k.from], l.vertices[k.to]
+		from := l.vertices[k.from]
+		to := l.vertices[k.to]
 		if k.from == k.to && from.sub != nil { // an edge from a subgraph to itself is not drawn by Mermaid
 			relay := fmt.Sprintf("%sloop%d", from.id, m.count)
 			fmt.Fprintf(m.w, "%s%s((\" \")):::start\n", indent, relay)
@@ -146,7 +147,8 @@ func (m *mermaid) writeStyles(top *level) {
 	var walk func(l *level)
 	walk = func(l *level) {
 		for _, v := range l.vertices {
-			class, s := mermaidClass(v), v.nodeStyle()
+			class := mermaidClass(v)
+			s := v.nodeStyle()
 			if v.first {
 				fmt.Fprintf(m.w, "  style %s stroke-width:%gpx\n", v.id, boldWidth)
 			}
@@ -258,7 +260,8 @@ func (d *dot) nodeAttributes(v vertex) string {
 	case formRing:
 		return fmt.Sprintf(`label="", tooltip="end", shape=doublecircle, width=0.15, fillcolor=%q, color=%q`, s.fill, s.stroke)
 	case formBar:
-		width, height := 0.8, 0.06
+		width := 0.8
+		height := 0.06
 		if d.right {
 			width, height = height, width
 		}
@@ -281,12 +284,12 @@ func (v vertex) dotWidth() string {
 	return fmt.Sprintf(", penwidth=%g", boldWidth)
 }
 
-// writeEdge writes a link. Graphviz draws edges between nodes only: an edge at a cluster is drawn to a node inside and cut
-// off at the border.
-// An edge from a cluster to itself becomes two edges with a point between them, because Graphviz
+// writeEdge writes a link. Graphviz draws edges between nodes only: an edge at a cluster is drawn to a node inside and
+// cut off at the border. An edge from a cluster to itself becomes two edges with a point between them, because Graphviz
 // draws none from a cluster to itself.
 func (d *dot) writeEdge(l *level, k link, indent string) {
-	from, to := l.vertices[k.from], l.vertices[k.to]
+	from := l.vertices[k.from]
+	to := l.vertices[k.to]
 	if k.from == k.to && from.sub != nil {
 		d.loops++
 		relay := fmt.Sprintf("%sloop%d", from.id, d.loops)
@@ -351,9 +354,9 @@ func lastID(v vertex) string {
 	return v.id
 }
 
-// WriteJSON writes s as indented JSON, in the order of declaration. It also writes what cannot be drawn, such as an edge
-// to a node that does not exist; it fails for a structure that contains itself.
-// The form is that of [graph.Structure], which other programs read to draw graphs themselves.
+// WriteJSON writes s as indented JSON, in the order of declaration. It also writes what cannot be drawn, such as an
+// edge to a node that does not exist; it fails for a structure that contains itself. The form is that of
+// [graph.Structure], which other programs read to draw graphs themselves.
 func WriteJSON(w io.Writer, s graph.Structure) error {
 	if err := checkDepth(&s); err != nil {
 		return err

@@ -107,15 +107,15 @@ func (a *Agent) Agents() []*Agent {
 	return all
 }
 
-// Input returns the input that starts a run: the initial state with the prompt, and with the pictures and documents that are attached to it. An agent
-// must take those: see [TakesMedia].
+// Input returns the input that starts a run: the initial state with the prompt, and with the pictures and documents
+// that are attached to it. An agent must take those: see [TakesMedia].
 func (a *Agent) Input(prompt string, media ...llm.Part) graph.Input {
 	media = llm.RedactMessage(llm.Message{Parts: media}, a.host.redact).Parts
 	return graph.Input{Label: a.Name, Set: a.initialWrites(a.Redact(prompt), media)}
 }
 
-// TakesMedia reports whether pictures and documents that are attached to the prompt of an agent reach a model. In a graph they go to the nodes whose own prompt has
-// the prompt of the run, {{initial_prompt}}.
+// TakesMedia reports whether pictures and documents that are attached to the prompt of an agent reach a model. In a
+// graph they go to the nodes whose own prompt has the prompt of the run, {{initial_prompt}}.
 func TakesMedia(a *Agent) bool {
 	if a.Config != nil {
 		return true
@@ -172,8 +172,8 @@ func (a *Agent) initialWrites(prompt string, media []llm.Part) []graph.Write {
 	return append(set, keys.replaceValue(spec.PromptKey, prompt))
 }
 
-// StateWrites returns writes that give keys of a graph's state other initial values than its file does. Append them to the Set of its
-// Input. It returns none if values is nil, and for an agent of a config.yaml, which has no such values.
+// StateWrites returns writes that give keys of a graph's state other initial values than its file does. Append them to
+// the Set of its Input. It returns none if values is nil, and for an agent of a config.yaml, which has no such values.
 func StateWrites(a *Agent, values *jsonvalue.Object) (set []graph.Write) {
 	if a.Config != nil || values == nil {
 		return nil
@@ -222,8 +222,8 @@ func (a *Agent) modelID(own string) string {
 // DefaultModel returns the id of the model that the agent's nodes call if they name none; "" if no model is set.
 func (a *Agent) DefaultModel() string { return a.modelID("") }
 
-// ChildAt returns what runs below a node of a graph: an agent, or a conversation with a model if talks is true. It is nil and false for every other node, and
-// for an agent that is not a graph.
+// ChildAt returns what runs below a node of a graph: an agent, or a conversation with a model if talks is true. It is
+// nil and false for every other node, and for an agent that is not a graph.
 func (a *Agent) ChildAt(node string) (child *Agent, talks bool) {
 	if a.File == nil || a.File.Node(node) == nil {
 		return nil, false

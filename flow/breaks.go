@@ -6,8 +6,8 @@ type BreakPlace struct {
 	Place string // as the picture of the agent names it: the node that a map runs is next to the map
 }
 
-// ListBreakPlaces returns the nodes at which a run of an agent can stop, those of the graphs that it calls included, in the order of the files.
-// A conversation has no nodes at which it could stop.
+// ListBreakPlaces returns the nodes at which a run of an agent can stop, those of the graphs that it calls included, in
+// the order of the files. A conversation has no nodes at which it could stop.
 func ListBreakPlaces(a *Agent) []BreakPlace {
 	return appendBreakPlaces(nil, a, BreakPlace{}, map[string]bool{})
 }

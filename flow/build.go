@@ -43,7 +43,8 @@ func (b *builder) compileAgent(a *Agent) (*graph.Graph, error) {
 	if err := a.checkReady(); err != nil {
 		return nil, err
 	}
-	r, f := b.newRuntime(a), a.File
+	r := b.newRuntime(a)
+	f := a.File
 	def := graph.Def{
 		Name: f.Name, Version: versionOf(f), Keys: []graph.AnyKey{mediaKey}, Open: r.keySet.openKey, Start: []string{f.Start},
 		MaxVisits: f.Settings.MaxLoopIterations, Concurrency: max(1, f.Settings.MaxConcurrency), MustHalt: true,

@@ -25,13 +25,15 @@ import (
 // These are the keys of a config.yaml's agent, in addition to those of package
 // agent.
 var (
-	saidKey   = graph.Last[string]("prompt") // what the user says in this turn
-	systemKey = graph.Last[string]("system") // the system prompt without the texts about tools; created once for a thread
-	openedKey = graph.Last[bool]("begun")    // the beginning of the conversation is in the state
+	saidKey = graph.Last[string]("prompt") // what the user says in this turn
+	// the system prompt without the texts about tools; created once for a thread
+	systemKey = graph.Last[string]("system")
+	openedKey = graph.Last[bool]("begun") // the beginning of the conversation is in the state
 )
 
-// mediaKey holds the pictures and documents that were attached to the prompt, as a message without text. The turn of a conversation moves them into what
-// the user says; a graph keeps them for the nodes whose prompts have the prompt of the run. Its name cannot be in a file.
+// mediaKey holds the pictures and documents that were attached to the prompt, as a message without text. The turn of a
+// conversation moves them into what the user says; a graph keeps them for the nodes whose prompts have the prompt of
+// the run. Its name cannot be in a file.
 var mediaKey = graph.Last[llm.Message]("(attached)")
 
 // These are the nodes of such an agent, around those of package agent.
@@ -45,7 +47,8 @@ func turnWrites(prompt string, media []llm.Part) []graph.Write {
 	return append(agent.ResetTurn(), saidKey.Set(prompt), mediaKey.Reset(llm.Message{Role: llm.RoleUser, Parts: media}))
 }
 
-// StoredMedia returns the pictures and documents that a run was started with, from the values of its state at its start.
+// StoredMedia returns the pictures and documents that a run was started with, from the values of its state at its
+// start.
 func StoredMedia(values []history.StoredValue) ([]llm.Part, error) {
 	var m llm.Message
 	for _, v := range values {
@@ -169,20 +172,26 @@ func (c *conversation) hasNoTools() bool { return c.agent.modelFacts(c.agent.mod
 
 // loopConfig returns the agent in the form of package agent.
 func (c *conversation) loopConfig() agent.Config {
-	a, f := c.agent, c.agent.Config
+	a := c.agent
+	f := c.agent.Config
 	id := a.modelID("")
 	s := f.Sampling
 	req := llm.Request{Temperature: s.Temperature, TopP: s.TopP, Effort: s.ReasoningEffort, Serial: s.ParallelCalls != nil && !*s.ParallelCalls, Provided: s.ProviderTools}
 	if s.Model == "" {
-		req.Temperature, req.TopP = cmp.Or(s.Temperature, a.host.Temperature), cmp.Or(s.TopP, a.host.TopP)
+		req.Temperature = cmp.Or(s.Temperature, a.host.Temperature)
+		req.TopP = cmp.Or(s.TopP, a.host.TopP)
 	}
 	l := baseLoopConfig(a, id, c.models)
-	l.Name, l.Request, l.System = a.Name, req, c.systemPrompt
+	l.Name = a.Name
+	l.Request = req
+	l.System = c.systemPrompt
 	l.MaxIterations = f.Limits.Iterations
 	l.Retry.Patience = retryPatience(a)
 	l.Budget = tightenBudget(f.Limits, l.Budget)
 	if soft := f.Limits.Compression; soft != nil {
-		l.Window.Soft, l.Window.Keep, l.Window.Summary = *soft, f.Limits.KeepLast, l.Model
+		l.Window.Soft = *soft
+		l.Window.Keep = f.Limits.KeepLast
+		l.Window.Summary = l.Model
 	}
 	if most := f.Limits.ToolResult; most > 0 {
 		l.AroundTools = append(l.AroundTools, shortenResults(a, most))
@@ -270,8 +279,9 @@ func tightenBudget(l spec.Limits, b agent.Budget) agent.Budget {
 	return b
 }
 
-// serverSources returns the servers of an agent or of a node. A server that cannot be used causes a warning: the other tools work. If needed is true, it is an
-// error that no server can be used: a model without any tools would answer from memory.
+// serverSources returns the servers of an agent or of a node. A server that cannot be used causes a warning: the other
+// tools work. If needed is true, it is an error that no server can be used: a model without any tools would answer from
+// memory.
 func serverSources(a *Agent, ids []string, needed bool) agent.Sources {
 	if len(ids) == 0 || a.Tools.Serve == nil {
 		return agent.Sources{}

@@ -120,8 +120,8 @@ func distroName() string {
 	return name + " (linux)"
 }
 
-// TextVariables are the variables of the environment that placeholders of instructions show, such as {{__shell__}}. They are read when
-// the instructions are made.
+// TextVariables are the variables of the environment that placeholders of instructions show, such as {{__shell__}}.
+// They are read when the instructions are made.
 var TextVariables = []string{"RADDLE_SHELL", "SHELL", "LC_ALL", "LC_MESSAGES", "LANG"}
 
 func (f *placeholderFiller) shellName() string {

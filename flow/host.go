@@ -22,15 +22,18 @@ import (
 // HostSkills are the skills that the agents of a host may enable.
 type HostSkills struct {
 	Installed []string // in addition to those of an agent's own directory
-	Dirs      []string // directories whose folders are skills that agents can load, in addition to an agent's own; the first with a name counts
-	Visible   []string // the only skills that may be enabled; nil: all installed ones
-	Off       bool     // skills are disabled: their names are not checked
+	// directories whose folders are skills that agents can load, in addition to an agent's own; the first with a name
+	// counts
+	Dirs    []string
+	Visible []string // the only skills that may be enabled; nil: all installed ones
+	Off     bool     // skills are disabled: their names are not checked
 }
 
 // Replacements replace what the files of an agent say.
 type Replacements struct {
-	Override  string            // replaces every model of the graph and its children
-	Templates map[string]string // replace templates of prompts, by the names of nodes of the graph that is loaded, and not of those that it calls
+	Override string // replaces every model of the graph and its children
+	// replace templates of prompts, by the names of nodes of the graph that is loaded, and not of those that it calls
+	Templates map[string]string
 }
 
 // Host is the environment in which an agent is loaded and runs. Its zero value
@@ -64,12 +67,13 @@ type Host struct {
 
 	Session   string            // a session that the caller requested: graphs reject it
 	Variables map[string]string // agent variables that the caller set
-	Env       []string          // environment of scripts; nil: this process's, without variables whose names end in _API_KEY
-	ConfigDir string            // the value of LLM_ROOT_DIR for scripts; empty: not set
-	Workspace string            // the value of RADDLE_WORKSPACE for scripts; empty: not set
-	Redactor  Redactor          // removes secrets from texts; nil: one that knows the agents' own secrets
-	Strict    bool              // unknown keys are errors
-	Log       *slog.Logger      // nil: no log
+	// environment of scripts; nil: this process's, without variables whose names end in _API_KEY
+	Env       []string
+	ConfigDir string       // the value of LLM_ROOT_DIR for scripts; empty: not set
+	Workspace string       // the value of RADDLE_WORKSPACE for scripts; empty: not set
+	Redactor  Redactor     // removes secrets from texts; nil: one that knows the agents' own secrets
+	Strict    bool         // unknown keys are errors
+	Log       *slog.Logger // nil: no log
 
 	kinds spec.Kinds // the types of nodes; nil: graphKinds
 }
@@ -98,15 +102,15 @@ type Bounds struct {
 type Tooling struct {
 	Box  Toolbox    // nil: agents have only the built-in tools
 	Gate agent.Gate // permits or denies calls; nil: every call may be made
-	// Hooks returns the hooks around the work of an agent: those of its file and those of its surroundings. nil: none run, and an agent whose file has hooks cannot
-	// run.
+	// Hooks returns the hooks around the work of an agent: those of its file and those of its surroundings. nil: none
+	// run, and an agent whose file has hooks cannot run.
 	Hooks func(agentDir string, own []hook.Hook) agent.FindHooks
 	// TrustsDir reports whether the scripts of an agent's directory are trusted.
 	// If not, each of its script nodes asks before it runs. nil: all scripts are
 	// trusted. It must be safe for concurrent use.
 	TrustsDir func(dir string) bool
-	// HoldsBox reports whether Confine can run scripts; nil: it cannot. Then script nodes whose directory is not trusted do not ask: Confine runs them in place of
-	// proc.Run. Both must be safe for concurrent use.
+	// HoldsBox reports whether Confine can run scripts; nil: it cannot. Then script nodes whose directory is not
+	// trusted do not ask: Confine runs them in place of proc.Run. Both must be safe for concurrent use.
 	HoldsBox func() bool
 	Confine  func(ctx context.Context, c proc.Command) (proc.Result, error)
 	// OnlyReads reports whether calls may only read now: then script nodes do
@@ -194,8 +198,8 @@ func SplitModels(id string) []string {
 	return list
 }
 
-// Merge returns what is true of a request that either of two models may answer: the smaller limits, the efforts that both have, and the higher
-// prices.
+// Merge returns what is true of a request that either of two models may answer: the smaller limits, the efforts that
+// both have, and the higher prices.
 func (f ModelFacts) Merge(other ModelFacts) ModelFacts {
 	f.Window = least(f.Window, other.Window)
 	f.Output = least(f.Output, other.Output)

@@ -165,7 +165,8 @@ func StoredJSON(values []history.StoredValue) []byte {
 	return append(b, '}')
 }
 
-// mediaBytes matches a picture or a document in the JSON of a conversation, up to the end of its bytes. No text matches: quotes are escaped there.
+// mediaBytes matches a picture or a document in the JSON of a conversation, up to the end of its bytes. No text
+// matches: quotes are escaped there.
 var mediaBytes = pattern.CompileLater(`(\{"type":"(?:image|file)"(?:,"(?:name|mime)":"(?:[^"\\]|\\.)*")*,)"data":"([A-Za-z0-9+/=]*)"`)
 
 // withoutBytes returns the JSON of a conversation with the sizes of pictures and documents in place of their bytes.

@@ -90,7 +90,8 @@ func (b *agentNode) run(nr *nodeRun) error {
 // runChild runs the child, within its timeout, and returns its text.
 func (nr *nodeRun) runChild(b *agentNode, prompt string) (string, error) {
 	failed := func(err error) error { return newChainError(fmt.Sprintf("Agent '%s' failed", b.agent), err) }
-	depth, most := nr.agentDepth()+1, nr.host().maxDepth()
+	depth := nr.agentDepth() + 1
+	most := nr.host().maxDepth()
 	if depth > most {
 		return "", failed(spec.Errorf("Max agent depth exceeded (%d/%d)", depth, most))
 	}
@@ -142,7 +143,8 @@ func childText(err error) error {
 	return errors.New(text.String())
 }
 
-// callChild runs an agent as part of this run, or as a run of its own on a queue. An agent that was not loaded is one effect.
+// callChild runs an agent as part of this run, or as a run of its own on a queue. An agent that was not loaded is one
+// effect.
 func (nr *nodeRun) callChild(ctx context.Context, b *agentNode, s Spawn) (string, error) {
 	child := nr.agent.children[b.agent]
 	if err := cmp.Or(nr.agent.childFault(b.agent), nr.unbuilt[b.agent]); err != nil {

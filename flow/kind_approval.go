@@ -50,11 +50,13 @@ func (b *approvalNode) Checks() check.Checks {
 }
 
 func (b *approvalNode) checkAnswers(c *check.Checker, n *spec.Node) {
-	options, routes := map[string]bool{}, map[string]bool{}
+	options := map[string]bool{}
+	routes := map[string]bool{}
 	for _, r := range b.routes {
 		routes[r.Key] = true
 	}
-	optionAt, routeAt := n.Source.ItemPositions("options"), n.Source.KeyPositions("routes")
+	optionAt := n.Source.ItemPositions("options")
+	routeAt := n.Source.KeyPositions("routes")
 	for i, o := range b.options {
 		options[o] = true
 		if !routes[o] {

@@ -57,7 +57,8 @@ func (b *inputNode) Advise(a *check.Adviser, n *spec.Node) {
 func (b *inputNode) needs(*spec.Node) nodeNeeds { return nodeNeeds{} }
 
 func (b *inputNode) compile(_ *nodeCompiler, node *graph.Node) error {
-	node.CheckAnswer, node.Quiet = b.checkAnswer, true
+	node.CheckAnswer = b.checkAnswer
+	node.Quiet = true
 	return nil
 }
 

@@ -254,7 +254,8 @@ func (b *llmNode) buildRequest(nr *nodeRun) (llm.Request, error) {
 
 // baseRequest returns a request with the settings of the node, else those of the graph, else those of the host.
 func (b *llmNode) baseRequest(a *Agent) llm.Request {
-	f, h := a.File, a.host
+	f := a.File
+	h := a.host
 	serial := cmp.Or(b.parallelCalls, f.ParallelCalls)
 	provided := b.providerTools
 	if provided == nil {
@@ -328,7 +329,8 @@ func (c *modelCache) openModel(ctx context.Context, id string) (llm.Model, error
 // graph, so that each reply and each outcome is in the journal. A node that
 // lists tools to spawn agents leads a team, which ends with the node.
 func (b *llmNode) compileLoop(in *nodeCompiler) (*graph.Graph, error) {
-	a, n := in.agent, in.node
+	a := in.agent
+	n := in.node
 	tools, servers, err := b.resolveTools(a)
 	if err != nil {
 		return nil, err

@@ -70,7 +70,8 @@ var branchResults = graph.Append[any]("(results)").WithCodec(listCodec)
 
 // compile compiles the graph of a map node.
 func (b *mapNode) compile(c *nodeCompiler, node *graph.Node) (err error) {
-	r, f := c.runtime, c.agent.File
+	r := c.runtime
+	f := c.agent.File
 	def := graph.Def{Name: c.node.ID, Keys: []graph.AnyKey{branchResults, mediaKey}, Open: r.keySet.openKey, Start: []string{MapStart}}
 	def.Concurrency = max(1, f.Settings.MaxConcurrency)
 	if limit := b.MaxConcurrency; limit != nil {

@@ -253,7 +253,8 @@ func noDocuments(k knowledge) error {
 // completeOptions takes missing settings from the host, then from a person if ask is
 // true.
 func (b *baseOpener) completeOptions(k *knowledge, ask bool) error {
-	r, o := &b.host.Retrieval, &k.options
+	r := &b.host.Retrieval
+	o := &k.options
 	o.Model = cmp.Or(o.Model, r.Model)
 	if o.Model == "" && ask && r.Ask != nil {
 		var err error

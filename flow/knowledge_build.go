@@ -90,7 +90,8 @@ func (b *baseOpener) openExistingBase(ctx context.Context, k knowledge, path str
 
 // refreshBase updates a base after changes of its documents.
 func (b *baseOpener) refreshBase(ctx context.Context, base *rag.Base, k knowledge, p pointer) error {
-	renew, look := b.host.Retrieval.Renew, base.Refresh
+	renew := b.host.Retrieval.Renew
+	look := base.Refresh
 	if !renew && slices.ContainsFunc(p.DocumentPaths, isRemote) {
 		due, err := b.reportUnread(ctx, base, k.id)
 		if err != nil || !due {
@@ -135,7 +136,8 @@ func (b *baseOpener) renewPointer(ctx context.Context, base *rag.Base, path stri
 	return nil
 }
 
-// reportUnread reports what a base could not read when it was built, unless it is due to be read again, which reports what fails.
+// reportUnread reports what a base could not read when it was built, unless it is due to be read again, which reports
+// what fails.
 func (b *baseOpener) reportUnread(ctx context.Context, base *rag.Base, id string) (due bool, err error) {
 	unread, err := base.Unread(ctx)
 	if err != nil {
@@ -160,8 +162,10 @@ func (b *baseOpener) reportUnread(ctx context.Context, base *rag.Base, id string
 func isRemote(document string) bool { return strings.Contains(document, "://") }
 
 func (b *baseOpener) ragOptions(k knowledge) rag.Options {
-	r, o := &b.host.Retrieval, k.options
-	o.Embedder, o.Reranker = r.Embedder, r.Reranker
+	r := &b.host.Retrieval
+	o := k.options
+	o.Embedder = r.Embedder
+	o.Reranker = r.Reranker
 	o.Load = load.Options{Dir: b.dir, Loaders: r.Loaders, Env: r.Env}
 	o.Extraction.Redact = b.host.redact
 	o.Extraction.Open = func(ctx context.Context, model string) (llm.Model, error) {

@@ -74,8 +74,14 @@ func pointerTo(base string, s rag.Settings) pointer {
 
 // withBuiltOptions returns o with the options with which the base was built.
 func (p *pointer) withBuiltOptions(o rag.Options) rag.Options {
-	o.Model, o.ChunkSize, o.ChunkOverlap, o.TopK, o.RerankerModel = p.EmbeddingModel, p.ChunkSize, p.ChunkOverlap, p.TopK, p.RerankerModel
-	o.Extraction.Model, o.Extraction.Prompt, o.Extraction.Hops = p.ExtractorModel, p.ExtractorPrompt, p.GraphHops
+	o.Model = p.EmbeddingModel
+	o.ChunkSize = p.ChunkSize
+	o.ChunkOverlap = p.ChunkOverlap
+	o.TopK = p.TopK
+	o.RerankerModel = p.RerankerModel
+	o.Extraction.Model = p.ExtractorModel
+	o.Extraction.Prompt = p.ExtractorPrompt
+	o.Extraction.Hops = p.GraphHops
 	return o
 }
 
@@ -103,11 +109,13 @@ func (p *pointer) writeFile(path string) error {
 // questions: those of the agent's file, else of the host, else those with which
 // it was built.
 func (b *baseOpener) resolveKnowledge(k knowledge, p pointer) knowledge {
-	r, o := &b.host.Retrieval, &k.options
+	r := &b.host.Retrieval
+	o := &k.options
 	o.Model = cmp.Or(o.Model, r.Model, p.EmbeddingModel)
 	o.ChunkSize = cmp.Or(o.ChunkSize, valueOr(r.ChunkSize, 0), p.ChunkSize)
 	if !k.sized {
-		o.ChunkOverlap, k.sized = valueOr(r.ChunkOverlap, p.ChunkOverlap), true
+		o.ChunkOverlap = valueOr(r.ChunkOverlap, p.ChunkOverlap)
+		k.sized = true
 	}
 	o.TopK = cmp.Or(o.TopK, r.TopK, rag.DefaultTopK)
 	o.RerankerModel = cmp.Or(o.RerankerModel, r.RerankerModel)

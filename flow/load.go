@@ -51,7 +51,8 @@ func Load(path string, h Host) (*Agent, error) {
 		h.Redactor = NewRedactor()
 	}
 	quiet := h
-	quiet.Retrieval.Confirm, quiet.Retrieval.Ask = nil, nil
+	quiet.Retrieval.Confirm = nil
+	quiet.Retrieval.Ask = nil
 	l := &loader{host: &h, nonInteractive: &quiet, agents: map[loadContext]*Agent{}, spawnSets: map[spawnSetKey]*spawnSet{}, spawnBases: &spawnBases{make(chan struct{}, 1), map[*Agent]bool{}}}
 	h.log().Log(context.Background(), LevelTrace, "loading the agent", "dir", dir)
 	l.root = loadContext{dir: dir, depth: h.Depth}
@@ -220,7 +221,8 @@ func findItem(m strictyaml.Mapping, field, text string) strictyaml.Pos {
 
 // readDefinition reads the only definition file of an agent directory.
 func readDefinition(name, dir string) ([]byte, error) {
-	path, config := filepath.Join(dir, graphFile), filepath.Join(dir, configFile)
+	path := filepath.Join(dir, graphFile)
+	config := filepath.Join(dir, configFile)
 	switch isGraph, isConfig := check.FileExists(path), check.FileExists(config); {
 	case isGraph && isConfig:
 		return nil, spec.Errorf("Agent '%s' has both config.yaml and graph.yaml. A graph agent is defined by graph.yaml alone; a normal agent by config.yaml alone. Remove one of the two files.", name)
@@ -302,7 +304,8 @@ func parseNames(text string) ([]string, error) {
 
 // checkFormat makes the checks of the file format that come before its validator.
 func checkFormat(a *Agent) error {
-	h, f := a.host, a.File
+	h := a.host
+	f := a.File
 	if id := h.findUnknownModel(a.Dir, f.Model); h.Override == "" && id != "" {
 		return &fieldError{[]strictyaml.Finding{unknownModel(h, a, id)}, spec.Errorf("%s", h.unknownModel(id))}
 	}
@@ -346,8 +349,8 @@ func admitEffort(a *Agent) error {
 	return spec.Errorf("Agent's reasoning_effort '%s' is not valid for the model. Supported levels: %s", effort, facts.nameEfforts())
 }
 
-// TakesEffort reports whether requests for the model may have a reasoning effort: a level, a number of tokens, or "" for none. It is also true
-// if the levels of the model are unknown.
+// TakesEffort reports whether requests for the model may have a reasoning effort: a level, a number of tokens, or ""
+// for none. It is also true if the levels of the model are unknown.
 func (f ModelFacts) TakesEffort(effort string) bool {
 	if effort == "" || f.Efforts == nil || slices.Contains(f.Efforts, effort) {
 		return true
@@ -365,7 +368,8 @@ func (f ModelFacts) nameEfforts() string {
 	return text
 }
 
-// checkEffort returns a finding if the model of an agent or a node does not have its effort; at is where the effort stands.
+// checkEffort returns a finding if the model of an agent or a node does not have its effort; at is where the effort
+// stands.
 func checkEffort(a *Agent, node, model, effort string, at strictyaml.Pos) (list []strictyaml.Finding) {
 	id := a.modelID(model)
 	facts := a.modelFacts(id)
@@ -380,7 +384,8 @@ func checkEffort(a *Agent, node, model, effort string, at strictyaml.Pos) (list 
 	return []strictyaml.Finding{found}
 }
 
-// checkProvided returns findings for tools that the provider of the model of an agent or a node does not have; at is where they stand.
+// checkProvided returns findings for tools that the provider of the model of an agent or a node does not have; at is
+// where they stand.
 func checkProvided(a *Agent, node, model string, tools []string, at strictyaml.Pos) (list []strictyaml.Finding) {
 	id := a.modelID(model)
 	has := a.modelFacts(id).Provided
@@ -423,9 +428,11 @@ func collectFindings(a *Agent) []strictyaml.Finding {
 	for _, n := range a.File.Nodes {
 		if asks, is := n.Body.(*llmNode); is {
 			findings = append(findings, checkEffort(a, n.ID, asks.model, asks.reasoningEffort, n.At("reasoning_effort"))...)
-			tools, at := asks.providerTools, n.At("provider_tools")
+			tools := asks.providerTools
+			at := n.At("provider_tools")
 			if tools == nil {
-				tools, at = a.File.ProviderTools, a.At("provider_tools")
+				tools = a.File.ProviderTools
+				at = a.At("provider_tools")
 			}
 			findings = append(findings, checkProvided(a, n.ID, asks.model, tools, at)...)
 		}

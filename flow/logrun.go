@@ -127,9 +127,11 @@ func (l *RunLog) logEnd(e graph.Event, r graph.Result) {
 }
 
 func (l *RunLog) logText(level slog.Level, text string) {
-	kind, name := "graph", ""
+	kind := "graph"
+	name := ""
 	if l.agent.Config != nil {
-		kind, name = "agent", l.agent.Name
+		kind = "agent"
+		name = l.agent.Name
 	} else {
 		name = l.agent.File.Name
 	}

@@ -92,7 +92,8 @@ func (nr *nodeRun) countBytes(n int) error {
 
 // applyUpdates runs state_updates, with the node's result under a scoped name.
 func (nr *nodeRun) applyUpdates(scoped string, value any) {
-	nr.hidden, nr.value = scoped, value
+	nr.hidden = scoped
+	nr.value = value
 	var own any
 	written := false
 	for _, u := range nr.node.Updates {
@@ -105,12 +106,14 @@ func (nr *nodeRun) applyUpdates(scoped string, value any) {
 			continue
 		}
 		if u.Key == scoped && scoped != "" {
-			own, written = text, true // stored under the name when the scope ends
+			own = text
+			written = true // stored under the name when the scope ends
 			continue
 		}
 		nr.writes.Set(u.Key, text)
 	}
-	nr.hidden, nr.value = "", nil
+	nr.hidden = ""
+	nr.value = nil
 	if written {
 		nr.writes.Set(scoped, own)
 	}

@@ -22,8 +22,8 @@ func (a *Agent) Structure() graph.Structure {
 	return s
 }
 
-// Picture returns the structure as people know it: an agent of a config.yaml is its model, its tools, its servers and the agents
-// that it may start, instead of the steps of its loop. Secrets are removed as in Structure.
+// Picture returns the structure as people know it: an agent of a config.yaml is its model, its tools, its servers and
+// the agents that it may start, instead of the steps of its loop. Secrets are removed as in Structure.
 func (a *Agent) Picture() graph.Structure {
 	s := (&illustrator{above: map[string]bool{}}).picture(a)
 	a.host.redactStructure(&s)

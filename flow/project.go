@@ -23,11 +23,13 @@ const projectFile = "AGENTS.md"
 // longestProject is how many bytes of that file an agent gets.
 const longestProject = 64 << 10
 
-// ProjectFinding is the code of a finding about the instructions of the project. A run says the same when it reads them.
+// ProjectFinding is the code of a finding about the instructions of the project. A run says the same when it reads
+// them.
 const ProjectFinding = "project-instructions"
 
-// projectInstructions returns the instructions of the project in the workspace, if the agent's file asks for them; "" if there are none. The
-// workspace may be anyone's, so a file that cannot be read, or that leads out of it, is left out: then left says why.
+// projectInstructions returns the instructions of the project in the workspace, if the agent's file asks for them; ""
+// if there are none. The workspace may be anyone's, so a file that cannot be read, or that leads out of it, is left
+// out: then left says why.
 func projectInstructions(a *Agent) (text, left string) {
 	if a.Config == nil || !a.Config.Prompting.Project || a.host.Workspace == "" {
 		return "", ""

@@ -62,8 +62,8 @@ type RemoteResult struct {
 	TimedOut bool `json:"timed_out,omitempty"` // with a refusal: the run has worked for the time of its node
 }
 
-// remoteQueue returns the queue whose workers run the children of the node; "": this process runs them. Members of a team run
-// all of theirs in the process, because a team answers the questions of its members.
+// remoteQueue returns the queue whose workers run the children of the node; "": this process runs them. Members of a
+// team run all of theirs in the process, because a team answers the questions of its members.
 func (nr *nodeRun) remoteQueue() string {
 	if !nr.host().Bounds.Remote || nr.agent.member || nr.agent.nonInteractive {
 		return ""
@@ -76,7 +76,8 @@ func (nr *nodeRun) callRemoteAgent(ctx context.Context, queue string, child *Age
 	return nr.callRemote(ctx, queue, RemoteInput{Agent: child.Name, Dir: child.Dir, Prompt: s.Prompt, Model: s.Model, Depth: s.Depth, Timeout: max(timeout, 1), Media: remoteMedia(s.Media)})
 }
 
-// callRemote waits for a run on a queue, and returns its output. What the run has spent is paid from the shared budgets of ctx.
+// callRemote waits for a run on a queue, and returns its output. What the run has spent is paid from the shared budgets
+// of ctx.
 func (nr *nodeRun) callRemote(ctx context.Context, queue string, in RemoteInput) (string, error) {
 	res, err := graph.Remote[RemoteResult](ctx, queue, func() (any, error) {
 		var err error
@@ -127,7 +128,8 @@ func (b *builder) compileBranch(a *Agent, branch Branch) (*graph.Graph, error) {
 	if err := a.checkReady(); err != nil {
 		return nil, err
 	}
-	n, r := a.File.Node(branch.Node), b.newRuntime(a)
+	n := a.File.Node(branch.Node)
+	r := b.newRuntime(a)
 	node, err := b.buildNode(r, n)
 	if err != nil {
 		return nil, err
@@ -169,7 +171,8 @@ func (r *runtime) runBranch(ctx context.Context, s graph.State, n *spec.Node, ou
 	return result, nil
 }
 
-// RemoteFailure returns the text of the failure of a run of its own, in the words that its node uses for a child in the process.
+// RemoteFailure returns the text of the failure of a run of its own, in the words that its node uses for a child in the
+// process.
 func RemoteFailure(in RemoteInput, reason string) string {
 	if in.Branch != nil {
 		return reason

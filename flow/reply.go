@@ -30,7 +30,8 @@ type Reply struct {
 	Text  string    `json:"text"`
 	Model string    `json:"model,omitempty"`
 	Usage llm.Usage `json:"usage,omitzero"`
-	// Flaw says what is wrong with the reply, as the Flaw of [llm.Reply] does. Useless reports whether the reply has no text.
+	// Flaw says what is wrong with the reply, as the Flaw of [llm.Reply] does. Useless reports whether the reply has no
+	// text.
 	Flaw    string `json:"flaw,omitempty"`
 	Useless bool   `json:"useless,omitempty"`
 	// Interrupted reports whether a person cut the reply off: its model and its usage are not known.
@@ -58,11 +59,12 @@ func IsTalk(id string) bool {
 	return name == effectTalk || name == effectSummary
 }
 
-// effectFailure is the name of the effect that records why a node failed whose failure has a route: for the graph the node is
-// done, for people it is not.
+// effectFailure is the name of the effect that records why a node failed whose failure has a route: for the graph the
+// node is done, for people it is not.
 const effectFailure = "failure"
 
-// IsFailure reports whether an effect records that a node failed and the run continued. Its data is the reason, for [ReadFailure].
+// IsFailure reports whether an effect records that a node failed and the run continued. Its data is the reason, for
+// [ReadFailure].
 func IsFailure(id string) bool { return effectName(id) == effectFailure }
 
 // ReadFailure decodes the data of a record for which [IsFailure] is true.
@@ -102,7 +104,8 @@ func ReadReplyMessage(data []byte) (r Reply, m llm.Message, err error) {
 	talk := llm.Reply{Message: stored.Message, Stop: stored.Stop}
 	switch {
 	case talk.Message.Role != "":
-		r.Text, r.Interrupted = talk.Text(), talk.Stop == agent.StopInterrupted
+		r.Text = talk.Text()
+		r.Interrupted = talk.Stop == agent.StopInterrupted
 		r.Flaw, r.Useless = talk.DescribeFlaw()
 	case r.Flaw == "" && r.Text == "": // recorded by a version that did not set it
 		r.Flaw, r.Useless = talk.DescribeFlaw()

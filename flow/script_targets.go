@@ -21,7 +21,8 @@ type scriptTarget struct {
 	pos  strictyaml.Pos // in the script
 }
 
-// nextValue matches the place where a script gives _next its value: as a member of an object, an assignment or an argument.
+// nextValue matches the place where a script gives _next its value: as a member of an object, an assignment or an
+// argument.
 var nextValue = pattern.CompileLater(`\b_next\b\\?["']?\]?\s*[:=]\s*`)
 
 // These match what follows: a text in quotes, which may be escaped, or a variable of bash in quotes.
@@ -31,8 +32,9 @@ var (
 	choiceTarget   = pattern.CompileLater(`(?:\belse\s+|[?:]\s*)["']([A-Za-z0-9_][A-Za-z0-9_.-]*)["']`)
 )
 
-// findScriptTargets returns the nodes that a script names literally in _next, each once, in the order of the text. It finds objects of JSON, Python
-// and JavaScript, both values of a choice on one line, and the texts that bash assigns to a variable. What a script computes is not found.
+// findScriptTargets returns the nodes that a script names literally in _next, each once, in the order of the text. It
+// finds objects of JSON, Python and JavaScript, both values of a choice on one line, and the texts that bash assigns to
+// a variable. What a script computes is not found.
 func findScriptTargets(path string) []scriptTarget {
 	file, err := plainfile.Open(path)
 	if err != nil {
@@ -100,7 +102,8 @@ func findAssignments(line, variable string) (list [][2]int) {
 	return list
 }
 
-// chosenTargets returns the nodes that a script node may choose: those that it declares, otherwise those that its script names.
+// chosenTargets returns the nodes that a script node may choose: those that it declares, otherwise those that its
+// script names.
 func (b *scriptNode) chosenTargets(dir string, n *spec.Node) []string {
 	if n.Targets != nil {
 		return n.Targets

@@ -20,8 +20,8 @@ import (
 	"raddle.dev/tool"
 )
 
-// loadSkills reads the skills that the agent can use: those in its own directory, unless that is not trusted, and those of the host. The
-// first of a name counts.
+// loadSkills reads the skills that the agent can use: those in its own directory, unless that is not trusted, and those
+// of the host. The first of a name counts.
 func loadSkills(a *Agent) {
 	if a.host.Skills.Off {
 		return
@@ -45,8 +45,8 @@ func loadSkills(a *Agent) {
 	slices.SortFunc(a.skills, func(x, y skill.Skill) int { return strings.Compare(x.Name, y.Name) })
 }
 
-// skillRoot returns the directory that the skills of a directory may not be outside of: the agent's, or the workspace. Skills in other
-// directories are the user's own, and may be links to anywhere: then it is "".
+// skillRoot returns the directory that the skills of a directory may not be outside of: the agent's, or the workspace.
+// Skills in other directories are the user's own, and may be links to anywhere: then it is "".
 func skillRoot(a *Agent, dir string) string {
 	for _, root := range []string{a.Dir, a.host.Workspace} {
 		if rel, err := filepath.Rel(root, dir); root != "" && err == nil && filepath.IsLocal(rel) {
@@ -56,8 +56,8 @@ func skillRoot(a *Agent, dir string) string {
 	return ""
 }
 
-// selectSkills returns the skills that the fields of an agent or node enable. Without enabled_skills, these are all skills if the agent is
-// that of a config.yaml, or if skills_enabled is true.
+// selectSkills returns the skills that the fields of an agent or node enable. Without enabled_skills, these are all
+// skills if the agent is that of a config.yaml, or if skills_enabled is true.
 func selectSkills(a *Agent, s spec.Skills) (list []skill.Skill) {
 	on := s.Enabled != nil && *s.Enabled
 	if s.Enabled != nil && !on || s.Names == nil && !on && a.Config == nil {
@@ -108,7 +108,8 @@ func nodeSkillFields(f *spec.File, n *spec.Node) (s spec.Skills, ok bool) {
 	if n.Skills == nil {
 		return s, false
 	}
-	s, all := *n.Skills, f.Skills
+	s = *n.Skills
+	all := f.Skills
 	if all.Enabled != nil && !*all.Enabled || s.Enabled == nil {
 		s.Enabled = all.Enabled
 	}
@@ -139,7 +140,8 @@ func nodeSkillText(a *Agent, n *spec.Node) string {
 	return describeSkills(s, nodeSkills(a, n))
 }
 
-// skillFindings reports the names of skills that a config.yaml enables and that do not exist, and skills that cannot be read.
+// skillFindings reports the names of skills that a config.yaml enables and that do not exist, and skills that cannot be
+// read.
 func skillFindings(a *Agent) (found []strictyaml.Finding) {
 	add := func(pos strictyaml.Pos, message, hint string) {
 		found = append(found, strictyaml.Finding{Severity: strictyaml.SeverityWarning, Class: strictyaml.ClassAdvice, Code: "skill", Message: message, Hint: hint, Pos: pos})
@@ -185,7 +187,8 @@ const skillInstructions = `## Skills
 A skill is a set of instructions for one kind of task. If a task fits the description of a skill, call skill__load with its name before you begin, and follow
 what you read.`
 
-// describeSkills returns what a model reads about its skills; "" if there are none, or if the file switches the text off.
+// describeSkills returns what a model reads about its skills; "" if there are none, or if the file switches the text
+// off.
 func describeSkills(s spec.Skills, list []skill.Skill) string {
 	if len(list) == 0 || s.Inject != nil && !*s.Inject {
 		return ""
@@ -330,7 +333,8 @@ func skillText(a *Agent, s skill.Skill) (string, error) {
 	return text, nil
 }
 
-// findSkillTools returns the tools that an entry of a skill's enabled_tools means: those of its file or built-in ones, or one of the agent's own.
+// findSkillTools returns the tools that an entry of a skill's enabled_tools means: those of its file or built-in ones,
+// or one of the agent's own.
 func findSkillTools(a *Agent, name string) []tool.Tool {
 	if found := a.Tools.SkillTools[name]; len(found) > 0 {
 		return found
@@ -394,7 +398,8 @@ func skillKits(a *Agent, list []skill.Skill) agent.Kits {
 	}
 }
 
-// preloadSkills returns the texts of the skills with which a conversation begins, and what they bring. It reports those that are not there.
+// preloadSkills returns the texts of the skills with which a conversation begins, and what they bring. It reports those
+// that are not there.
 func preloadSkills(ctx context.Context, a *Agent, fields spec.Skills, list []skill.Skill) (texts []string, kits map[string]agent.Kit, err error) {
 	kits = map[string]agent.Kit{}
 	for _, name := range fields.Preload {
@@ -407,7 +412,8 @@ func preloadSkills(ctx context.Context, a *Agent, fields spec.Skills, list []ski
 		if err != nil {
 			return nil, nil, fmt.Errorf("the skill '%s': %w", name, err)
 		}
-		texts, kits[name] = append(texts, text), skillKit(a, list[i])
+		texts = append(texts, text)
+		kits[name] = skillKit(a, list[i])
 	}
 	return texts, kits, nil
 }

@@ -34,7 +34,8 @@ func (a *Agent) Definition() string {
 	return string(a.File.Text)
 }
 
-// ChildDefinitions returns the texts of the files of the agents below an agent, as they were loaded, by their path in Sources.
+// ChildDefinitions returns the texts of the files of the agents below an agent, as they were loaded, by their path in
+// Sources.
 func ChildDefinitions(a *Agent) map[string]string {
 	texts := map[string]string{}
 	for _, child := range a.Agents()[1:] {
@@ -131,7 +132,8 @@ func DescribeChanges(atStart, current []Source) []string {
 	return lines
 }
 
-// HashSources returns the files on which a run of the agent in a directory depended, with the hashes of their current content.
+// HashSources returns the files on which a run of the agent in a directory depended, with the hashes of their current
+// content.
 func HashSources(dir string, atStart []Source) []Source {
 	s := &sources{root: dir, seen: map[string]bool{}}
 	for _, old := range atStart {

@@ -104,7 +104,8 @@ func (l *loader) loadSpawnSet(a *Agent, at loadContext) {
 			if err == nil {
 				err = child.checkRunnable()
 			}
-			if _, noModel := errors.AsType[*MissingModelError](err); err != nil && !(noModel && at.parent == "") { // it may still get a model from its lead
+			// it may still get a model from its lead
+			if _, noModel := errors.AsType[*MissingModelError](err); err != nil && !(noModel && at.parent == "") {
 				s.faults[name] = spec.Errorf("Agent '%s' failed: %w", name, err)
 				continue
 			}
@@ -181,7 +182,8 @@ func checkSpawnNames(a *Agent, s *spawnSet) {
 
 // addWarning adds a warning, once.
 func addWarning(a *Agent, f strictyaml.Finding) {
-	f.Severity, f.Class = strictyaml.SeverityWarning, strictyaml.ClassAdvice
+	f.Severity = strictyaml.SeverityWarning
+	f.Class = strictyaml.ClassAdvice
 	if !slices.Contains(a.Findings, f) { // it may be a member of several teams
 		a.Findings = append(a.Findings, f)
 	}

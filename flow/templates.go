@@ -20,8 +20,8 @@ type promptBody interface{ promptTemplate() *spec.Template }
 func (b *llmNode) promptTemplate() *spec.Template   { return &b.prompt }
 func (b *agentNode) promptTemplate() *spec.Template { return &b.prompt }
 
-// ListPromptTemplates returns the templates of prompts in the text of a graph.yaml, in the order of its nodes. changed replaces some of them,
-// as [Host.Templates] does.
+// ListPromptTemplates returns the templates of prompts in the text of a graph.yaml, in the order of its nodes. changed
+// replaces some of them, as [Host.Templates] does.
 func ListPromptTemplates(definition string, changed map[string]string) ([]PromptTemplate, error) {
 	f, err := spec.Parse(graphFile, []byte(definition), graphKinds)
 	if err != nil {

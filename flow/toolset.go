@@ -36,8 +36,8 @@ type Toolset struct {
 	Problems []ToolProblem
 	Scripts  []string // paths of the files that contain the tools
 	Unused   []string // paths of files of tools in an unsupported language
-	// SkillTools are the tools that skills bring, by the names in ToolNeed.SkillTools; a name without tools is missing. SkillServers are the ids of
-	// the servers of ToolNeed.SkillServers that exist. SkillProblems are about either.
+	// SkillTools are the tools that skills bring, by the names in ToolNeed.SkillTools; a name without tools is missing.
+	// SkillServers are the ids of the servers of ToolNeed.SkillServers that exist. SkillProblems are about either.
 	SkillTools    map[string][]tool.Tool
 	SkillServers  []string
 	SkillProblems []ToolProblem
@@ -45,8 +45,9 @@ type Toolset struct {
 	// servers that do not run yet, concurrently. A server that cannot be used
 	// is reported once and left out. nil: there are no servers.
 	Serve func(ctx context.Context, ids []string) ([]tool.Tool, []error)
-	// Start starts servers and returns which of them have their tools (true) and which cannot be used (false), for which it returns the errors that
-	// were not returned before. It waits a moment for each server, and leaves out those that are still starting. nil: Serve has to be called for all.
+	// Start starts servers and returns which of them have their tools (true) and which cannot be used (false), for
+	// which it returns the errors that were not returned before. It waits a moment for each server, and leaves out
+	// those that are still starting. nil: Serve has to be called for all.
 	Start func(ctx context.Context, ids []string) (settled map[string]bool, failed []error)
 	// Starting returns what a model can call of a server that is still starting. It is set if Start is.
 	Starting func(id string) []tool.Tool

@@ -95,10 +95,11 @@ func (a attempt) recallAnswer(q *record.AskedQuestion) ([]byte, error) {
 	return answerOf(q.Answer, q.Refused)
 }
 
-// FindAnswer returns the answer that the journal holds to the next question of the node with a name: the one that [Interrupt] with this
-// Ask.Name would return at once. ok is false if that question was not asked yet, or is open: FindAnswer asks nothing, and the next call of
-// Interrupt stays the same question. So a node that asks only under some circumstances keeps to what a person has answered after they have
-// changed. The error is a *RefusedError as for Interrupt, with ok, or says why the answer cannot be decoded into an A.
+// FindAnswer returns the answer that the journal holds to the next question of the node with a name: the one that
+// [Interrupt] with this Ask.Name would return at once. ok is false if that question was not asked yet, or is open:
+// FindAnswer asks nothing, and the next call of Interrupt stays the same question. So a node that asks only under some
+// circumstances keeps to what a person has answered after they have changed. The error is a *RefusedError as for
+// Interrupt, with ok, or says why the answer cannot be decoded into an A.
 func FindAnswer[A any](ctx context.Context, name string) (answer A, ok bool, err error) {
 	a, inNode := attemptOf(ctx)
 	if !inNode {

@@ -303,10 +303,10 @@ func Cause(ctx context.Context) string {
 	return a.ref.cause
 }
 
-// Causes returns the failures that led to this task through OnError, in task order; nil if nothing failed. Each task of a Send that fails has
-// a handler of its own with the same overlay; the failures of other tasks in one step that have the same OnError lead to one
-// task. Each Err has the text of the failure only, also in the drive in which it happened. Of runs that an earlier
-// version of raddle has recorded, there is only the text of the first.
+// Causes returns the failures that led to this task through OnError, in task order; nil if nothing failed. Each task of
+// a Send that fails has a handler of its own with the same overlay; the failures of other tasks in one step that have
+// the same OnError lead to one task. Each Err has the text of the failure only, also in the drive in which it happened.
+// Of runs that an earlier version of raddle has recorded, there is only the text of the first.
 func Causes(ctx context.Context) []*NodeError {
 	a, ok := attemptOf(ctx)
 	if !ok {

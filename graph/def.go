@@ -120,9 +120,9 @@ type Node struct {
 	// Ends are further names for Goto and Send: a name of this node's own to a target.
 	Ends map[string]string
 
-	// OnError names the node that runs when this one has failed permanently: see Causes.
-	// Each task of a Send that fails gets a task of that node with the same overlay. With End, the failure ends the path, and Result.Failures lists it. If empty, the
-	// failure ends the run.
+	// OnError names the node that runs when this one has failed permanently: see Causes. Each task of a Send that fails
+	// gets a task of that node with the same overlay. With End, the failure ends the path, and Result.Failures lists
+	// it. If empty, the failure ends the run.
 	OnError string
 
 	// Timeout is the longest time of one attempt. Then its context ends, and the attempt

@@ -13,7 +13,8 @@ import (
 )
 
 // DisplacedError says that a drive stopped because its run was ended, edited or taken over from elsewhere. It is
-// ErrLeaseLost and journal.ErrConflict too. The drive has recorded nothing more; the effects that it was making are in doubt.
+// ErrLeaseLost and journal.ErrConflict too. The drive has recorded nothing more; the effects that it was making are in
+// doubt.
 type DisplacedError struct {
 	// Thread is the thread of the run.
 	Thread string
@@ -63,9 +64,9 @@ func (e *DisplacedError) resultStatus() Status {
 	return Canceled
 }
 
-// checkDriving returns nil if the drive may start an effect or an attempt: the run is still its own, by a look of
-// less than fence.LookEvery ago. If it has to look and the store does not answer, it waits. The error is what ends the drive, or the
-// cause of ctx. A caller whose context has ended, for example to read a recorded result, gets one look.
+// checkDriving returns nil if the drive may start an effect or an attempt: the run is still its own, by a look of less
+// than fence.LookEvery ago. If it has to look and the store does not answer, it waits. The error is what ends the
+// drive, or the cause of ctx. A caller whose context has ended, for example to read a recorded result, gets one look.
 //
 // Without leases, no one waits until a displaced drive has noticed, and only a look immediately before an effect
 // counts.
@@ -129,8 +130,8 @@ func (d *drive) explainDisplacement(by journal.Lease) *DisplacedError {
 	return e
 }
 
-// judgeStoreError returns the status and the error of a drive whose store has refused a record, or that was ended. err is what
-// its steps have ended with.
+// judgeStoreError returns the status and the error of a drive whose store has refused a record, or that was ended. err
+// is what its steps have ended with.
 func (d *drive) judgeStoreError(err, store error) (Status, error) {
 	e, known := errors.AsType[*DisplacedError](store)
 	if !known && !errors.Is(store, journal.ErrConflict) {

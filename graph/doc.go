@@ -166,10 +166,10 @@
 // Ends. Every way to end has its own Status and, unless the run is done, waits or is
 // paused, its own error: *StepError with a *NodeError for each failed task, *LimitError,
 // *CanceledError, *ConflictError, *HaltError, *StuckError, and *DisplacedError, with
-// the status Abandoned or Canceled, when the run was ended, edited or taken over elsewhere. A failed run continues at its failed tasks
-// when it is resumed. If a step of several tasks cannot be applied, its error
-// names the tasks that caused this: the task whose write or target was refused, all
-// that overwrote one key, all that halted. They run again; the others do not.
+// the status Abandoned or Canceled, when the run was ended, edited or taken over elsewhere. A failed run continues at
+// its failed tasks when it is resumed. If a step of several tasks cannot be applied, its error names the tasks that
+// caused this: the task whose write or target was refused, all that overwrote one key, all that halted. They run again;
+// the others do not.
 //
 // Concurrency. Graph, Key, State and Store are safe for concurrent use. Functions
 // of one graph run concurrently with each other and with other runs; they must

@@ -65,8 +65,8 @@ func (d *drive) now() time.Time { return d.clock.Now() }
 // savesEach reports whether each effect and each task is stored before its result is used.
 func (d *drive) savesEach() bool { return d.settings.Durability == EveryEffect }
 
-// activeTime returns the time that drives have worked on the run, also if the clock was set meanwhile. Without timeouts it is
-// never called, and the clock is not read.
+// activeTime returns the time that drives have worked on the run, also if the clock was set meanwhile. Without timeouts
+// it is never called, and the clock is not read.
 func (d *drive) activeTime() time.Duration {
 	_, active := d.watch.ReadWatch()
 	return d.before + active

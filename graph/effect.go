@@ -260,7 +260,8 @@ func (c *effectCall) recordFailure(ctx context.Context) {
 	if c.saveOutcome(outcome{known: failed}) != nil {
 		return
 	}
-	_ = c.drive.journal.AddRecord(journal.KindFailure, &record.Parts{Path: c.frame.path, ID: c.id}, false) // if this record is lost, the effect is in doubt, which does no harm
+	// if this record is lost, the effect is in doubt, which does no harm
+	_ = c.drive.journal.AddRecord(journal.KindFailure, &record.Parts{Path: c.frame.path, ID: c.id}, false)
 }
 
 func (c *effectCall) applyDoubtPolicy() (skip bool, err error) {

@@ -121,8 +121,8 @@ type TaskDone struct {
 	// Failed says that OnError handles Err.
 	Failed bool
 
-	// Update is what the node returned, also if it was recorded. It is not part of the JSON, because it may be large, and must
-	// not be changed.
+	// Update is what the node returned, also if it was recorded. It is not part of the JSON, because it may be large,
+	// and must not be changed.
 	Update Update
 }
 

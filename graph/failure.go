@@ -39,8 +39,8 @@ func (t *task) describeFailure() record.Failure {
 	return f
 }
 
-// listFailures returns what the record of the current step holds of failures: those of children that ended a path there, and those of its
-// tasks, each with the task that handles it.
+// listFailures returns what the record of the current step holds of failures: those of children that ended a path
+// there, and those of its tasks, each with the task that handles it.
 func (f *frame) listFailures() (list []record.Failure) {
 	for i := range f.ts {
 		t := &f.ts[i]

@@ -102,8 +102,8 @@ func (r *router) ensureTask(node int) *taskRef {
 	return &r.next.tasks[at]
 }
 
-// addHandler makes the node run that handles the failure of a task. What a Send started has a handler of its own, which sees what that task
-// saw; the failures of other tasks with the same handler are handled together.
+// addHandler makes the node run that handles the failure of a task. What a Send started has a handler of its own, which
+// sees what that task saw; the failures of other tasks with the same handler are handled together.
 func (r *router) addHandler(t *task) {
 	node := r.g.byName[t.node().OnError]
 	if node == end {

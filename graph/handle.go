@@ -39,7 +39,8 @@ func (h *Handle) Answer(answers ...Answer) (open []Question, err error) {
 	return open, err
 }
 
-// ReadLastRecord returns the number of a record at or before which the last answer of Answer is in the journal; 0: there was none.
+// ReadLastRecord returns the number of a record at or before which the last answer of Answer is in the journal; 0:
+// there was none.
 func (h *Handle) ReadLastRecord() int64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()

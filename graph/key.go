@@ -129,17 +129,15 @@ func keyOf(k AnyKey) *keyDef {
 // a package variable, and list it in Def.Keys. A Key is immutable and safe for
 // concurrent use.
 //
-// Its values are stored, so they must be read back unchanged. Numbers, texts and bytes
-// always are, also texts that are not UTF-8; a time is in UTC or in a zone that has an
-// offset and no name, from the write on. Where the type itself is an interface, or an element of slices, arrays,
-// maps and pointers is one (Merge[string, any]), each value is stored with its type:
-// see Register. Everything else is stored as JSON, with the rules of encoding/json:
-// fields that are not exported or are tagged json:"-" are left out. A text that is not
-// UTF-8 is kept, but is an error inside of a type with JSON of its own. Compile refuses types that JSON cannot read back: an
-// interface in a field of a struct, channels and functions, maps whose keys are neither
-// texts nor integers, structs with unexported fields only, and types with MarshalJSON
-// or MarshalText but without the opposite method. A Codec, or MarshalJSON and
-// UnmarshalJSON, makes such a type storable. Results of Do follow the same rules.
+// Its values are stored, so they must be read back unchanged. Numbers, texts and bytes always are, also texts that are
+// not UTF-8; a time is in UTC or in a zone that has an offset and no name, from the write on. Where the type itself is
+// an interface, or an element of slices, arrays, maps and pointers is one (Merge[string, any]), each value is stored
+// with its type: see Register. Everything else is stored as JSON, with the rules of encoding/json: fields that are not
+// exported or are tagged json:"-" are left out. A text that is not UTF-8 is kept, but is an error inside of a type with
+// JSON of its own. Compile refuses types that JSON cannot read back: an interface in a field of a struct, channels and
+// functions, maps whose keys are neither texts nor integers, structs with unexported fields only, and types with
+// MarshalJSON or MarshalText but without the opposite method. A Codec, or MarshalJSON and UnmarshalJSON, makes such a
+// type storable. Results of Do follow the same rules.
 type Key[T any] struct{ d *keyDef }
 
 // Name returns the key's name: its identity in the journal.
@@ -297,9 +295,9 @@ func Append[E any](name string) Key[[]E] {
 	return Key[[]E]{d}
 }
 
-// Merge returns a map key: the entries of each write replace those of the same name,
-// and the journal stores only the written entries. A write clones the map, and so does the first read of each reader, so their cost
-// grows with the map: keep large collections elsewhere.
+// Merge returns a map key: the entries of each write replace those of the same name, and the journal stores only the
+// written entries. A write clones the map, and so does the first read of each reader, so their cost grows with the map:
+// keep large collections elsewhere.
 func Merge[K comparable, V any](name string) Key[map[K]V] {
 	d := newKey[map[K]V](name, "merge")
 	d.fold = record.Merge

@@ -109,9 +109,9 @@ func (d *drive) acquireLease(ctx context.Context, takeover bool) (by journal.Lea
 	return by, nil
 }
 
-// mayStillStart reports whether the drive that held a lease may start an effect after it was
-// displaced. It cannot if its process has ended, and if it has not renewed the lease for long: a look finds an expired lease only
-// if it renews it.
+// mayStillStart reports whether the drive that held a lease may start an effect after it was displaced. It cannot if
+// its process has ended, and if it has not renewed the lease for long: a look finds an expired lease only if it renews
+// it.
 func mayStillStart(by journal.Lease) bool {
 	switch {
 	case by.Owner == "":
@@ -125,7 +125,8 @@ func mayStillStart(by journal.Lease) bool {
 }
 
 // awaitDisplaced waits for the acknowledgement of the drive that was displaced, but not longer than that may still
-// start something. From then on, name is the owner. If another drive has displaced this one, it returns that one's lease.
+// start something. From then on, name is the owner. If another drive has displaced this one, it returns that one's
+// lease.
 func (l *lease) awaitDisplaced(ctx context.Context, name string) (by journal.Lease, err error) {
 	waiting := l.owner
 	for end := time.Now().Add(fence.Patience); time.Now().Before(end); {
@@ -248,7 +249,8 @@ func (l *lease) look(ctx context.Context) error {
 	return l.read()
 }
 
-// read reads the lease. If another has taken it, the drive ends; if it has expired, it is renewed. The caller must hold busy.
+// read reads the lease. If another has taken it, the drive ends; if it has expired, it is renewed. The caller must hold
+// busy.
 func (l *lease) read() (err error) {
 	defer func() { l.judgeError(err) }()
 	at := time.Now()
@@ -306,7 +308,8 @@ var errBeingWritten = errors.New("the thread is being written to")
 // canPass reports whether a look that has failed may succeed later.
 func canPass(err error) bool { return journal.IsUnavailable(err) || errors.Is(err, errBeingWritten) }
 
-// judgeError ends the drive if a look has failed with an error that cannot pass, or fails for too long. The caller must hold busy.
+// judgeError ends the drive if a look has failed with an error that cannot pass, or fails for too long. The caller must
+// hold busy.
 func (l *lease) judgeError(err error) {
 	switch {
 	case err == nil || l.over:

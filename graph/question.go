@@ -177,7 +177,8 @@ func (a attempt) askQuestion(ask Ask, n string, typ reflect.Type) (key string, a
 	q, base := newQuestion(&ask, a.node().Name, typ), a.publicPath()
 	remote, isRemote := ask.Data.(remoteData)
 	if ask.Data != nil && !isRemote {
-		if q.Data, err = json.Marshal(ask.Data); err != nil { // before the node checks an answer, which may depend on it
+		// before the node checks an answer, which may depend on it
+		if q.Data, err = json.Marshal(ask.Data); err != nil {
 			return "", nil, fmt.Errorf("question of node %s: %w", q.Node, err)
 		}
 	}
@@ -195,7 +196,8 @@ func (a attempt) askQuestion(ask Ask, n string, typ reflect.Type) (key string, a
 			return "", nil, err
 		}
 		recorded := &record.Parts{Path: f.path, ID: key, Base: base, Question: (*record.Question)(&q)}
-		return "", nil, cmp.Or(d.journal.AddRecord(journal.KindQuestion, recorded, a.hasConcurrentTasks()), ErrWaiting) // others may work for a long time
+		// others may work for a long time
+		return "", nil, cmp.Or(d.journal.AddRecord(journal.KindQuestion, recorded, a.hasConcurrentTasks()), ErrWaiting)
 	}
 	asked := &record.AskedQuestion{Question: record.Question(q), Base: base, Answered: true, Ahead: ahead, Answer: given.Value, Refused: given.Refused}
 	if err := a.recordAnsweredQuestion(key, asked, wrong); err != nil {

@@ -64,8 +64,8 @@ type remoteData struct {
 	input func() (any, error)
 }
 
-// encodeRemoteCall sets the prompt and the data of the question of a remote child, which name the run that answers it. No answer can be given to
-// it ahead.
+// encodeRemoteCall sets the prompt and the data of the question of a remote child, which name the run that answers it.
+// No answer can be given to it ahead.
 func (a attempt) encodeRemoteCall(r remoteData, q *Question) error {
 	in, err := r.input()
 	if err != nil {

@@ -249,19 +249,23 @@ type Status uint8
 // The statuses. Only Done and Abandoned end a run permanently; every other run can be
 // resumed.
 const (
-	Running    Status = iota // a drive is running, according to its lease; a Result never has it
-	Done                     // no task is left to run, or a node halted the run
-	Waiting                  // questions are open
-	Paused                   // Pause was closed; the step that ran was committed
-	Failed                   // a node, a reducer or the store failed; resuming runs the failed tasks again
-	Canceled                 // the context ended, or the run was edited or taken over elsewhere; recorded results are kept
-	StepLimit                // Def.MaxSteps
-	VisitLimit               // Node.MaxVisits or Def.MaxVisits
-	TimedOut                 // Def.Timeout
-	Stuck                    // a join waits for a source that will not run any more
-	Abandoned                // the run was ended by history.Abandon
-	Crashed                  // the last drive has not recorded that it stopped, and no lease shows that it is running; only listings report it
-	NotStarted               // the drive did not start and has recorded nothing: its input was refused, the thread was busy, or the store or the context failed; only a Result has it
+	Running Status = iota // a drive is running, according to its lease; a Result never has it
+	Done                  // no task is left to run, or a node halted the run
+	Waiting               // questions are open
+	Paused                // Pause was closed; the step that ran was committed
+	Failed                // a node, a reducer or the store failed; resuming runs the failed tasks again
+	// the context ended, or the run was edited or taken over elsewhere; recorded results are kept
+	Canceled
+	StepLimit  // Def.MaxSteps
+	VisitLimit // Node.MaxVisits or Def.MaxVisits
+	TimedOut   // Def.Timeout
+	Stuck      // a join waits for a source that will not run any more
+	Abandoned  // the run was ended by history.Abandon
+	// the last drive has not recorded that it stopped, and no lease shows that it is running; only listings report it
+	Crashed
+	// the drive did not start and has recorded nothing: its input was refused, the thread was busy, or the store or the
+	// context failed; only a Result has it
+	NotStarted
 )
 
 var statusNames = [...]string{"running", "done", "waiting", "paused", "failed", "canceled", "step-limit", "visit-limit", "timed-out", "stuck", "abandoned", "crashed", "not-started"}

@@ -298,7 +298,8 @@ func (f *frame) applyStep() error {
 			if w := (*writeError)(nil); errors.As(err, &w) {
 				return f.attributeError(w.by, w.err)
 			}
-			if len(ts) == 1 && d.journal.StoreError() == nil { // its overlays or its halt; those of siblings were stored before
+			// its overlays or its halt; those of siblings were stored before
+			if len(ts) == 1 && d.journal.StoreError() == nil {
 				return f.attributeError(0, err)
 			}
 			return err

@@ -45,8 +45,8 @@ func (r *Runner) State(ctx context.Context, thread string, at int64) (State, err
 // Unknown keys, a Set with another type than the stored one, and values that cannot be
 // stored are refused before anything is written. A drive that runs on the thread ends with a
 // *DisplacedError and starts no other effect; Edit returns when it has ended, after two
-// seconds, or when ctx ends. If the drive appends first, Edit is made again on what the thread holds then; only
-// after ten times is the error journal.ErrConflict. Describe and Inspect of package history say whether there is a drive.
+// seconds, or when ctx ends. If the drive appends first, Edit is made again on what the thread holds then; only after
+// ten times is the error journal.ErrConflict. Describe and Inspect of package history say whether there is a drive.
 func (r *Runner) Edit(ctx context.Context, thread string, set ...Write) (seq int64, err error) {
 	return r.appendEdit(ctx, thread, func(s *fold.Thread) ([]journal.Record, error) {
 		if len(set) == 0 {
@@ -161,10 +161,10 @@ func (r *Runner) checkStore() error {
 	return nil
 }
 
-// EditAll replaces values in all graphs of the thread's last run that hold their keys: the run's own, and child graphs that
-// have not ended. Like Edit it begins a new branch: the current steps of all of them start again, and nothing of what they have
-// recorded is used. A key that a graph holds with another type, or not
-// at all, stays as it is there. The writes are those of Reset.
+// EditAll replaces values in all graphs of the thread's last run that hold their keys: the run's own, and child graphs
+// that have not ended. Like Edit it begins a new branch: the current steps of all of them start again, and nothing of
+// what they have recorded is used. A key that a graph holds with another type, or not at all, stays as it is there. The
+// writes are those of Reset.
 //
 // It writes one record for each graph that changes, together, and returns the number of the last one.
 func (r *Runner) EditAll(ctx context.Context, thread string, set ...Write) (seq int64, err error) {

@@ -31,14 +31,17 @@ type Request struct {
 	Tools       []ToolSpec `json:"tools,omitempty"`
 	Temperature *float64   `json:"temperature,omitempty"` // nil: not sent
 	TopP        *float64   `json:"top_p,omitempty"`       // nil: not sent
-	MaxTokens   int        `json:"max_tokens,omitempty"`  // maximum number of tokens in the reply; 0: the provider's limit
+	// maximum number of tokens in the reply; 0: the provider's limit
+	MaxTokens int `json:"max_tokens,omitempty"`
 	// Effort is how hard the model should think, as a value that the provider
 	// defines, such as "low" or "high". Empty: not sent.
 	Effort string `json:"effort,omitempty"`
-	// Serial asks for at most one tool call in a reply, where the provider has a word for it; a caller must make several calls one after the other.
+	// Serial asks for at most one tool call in a reply, where the provider has a word for it; a caller must make
+	// several calls one after the other.
 	Serial bool `json:"serial,omitempty"`
-	// Provided names tools of the provider that the model may use by itself, such as ToolWebSearch; empty: none. What it did with them
-	// is in Items of the reply. A provider that does not have one refuses the request before it is sent.
+	// Provided names tools of the provider that the model may use by itself, such as ToolWebSearch; empty: none. What
+	// it did with them is in Items of the reply. A provider that does not have one refuses the request before it is
+	// sent.
 	Provided []string `json:"provided,omitempty"`
 	// Stop lists texts before which the reply ends; empty: not sent. Providers
 	// accept four or five, and reasoning models may reject them.
@@ -62,8 +65,9 @@ type ToolSpec struct {
 	// Schema is the JSON Schema of the arguments, which are an object. Empty:
 	// no arguments.
 	Schema json.RawMessage `json:"schema,omitempty"`
-	// Form says in which form the tool changes files, if the request has other tools that do the same in other forms: then a program that knows the model
-	// may leave out those in forms that the model was not trained on. Empty: the tool is always offered.
+	// Form says in which form the tool changes files, if the request has other tools that do the same in other forms:
+	// then a program that knows the model may leave out those in forms that the model was not trained on. Empty: the
+	// tool is always offered.
 	Form Form `json:"form,omitempty"`
 }
 
@@ -137,10 +141,11 @@ func (r Reply) DescribeFlaw() (text string, useless bool) {
 
 // Usage counts tokens. Counts that a provider does not report are zero.
 type Usage struct {
-	Input     int `json:"input,omitempty"`     // all tokens of the prompt, including cached ones
-	Output    int `json:"output,omitempty"`    // all tokens of the reply, including reasoning
-	Cached    int `json:"cached,omitempty"`    // the part of Input that the provider read from its cache
-	Written   int `json:"written,omitempty"`   // the part of Input that the provider wrote to its cache; no token is in Cached and in Written
+	Input  int `json:"input,omitempty"`  // all tokens of the prompt, including cached ones
+	Output int `json:"output,omitempty"` // all tokens of the reply, including reasoning
+	Cached int `json:"cached,omitempty"` // the part of Input that the provider read from its cache
+	// the part of Input that the provider wrote to its cache; no token is in Cached and in Written
+	Written   int `json:"written,omitempty"`
 	Reasoning int `json:"reasoning,omitempty"` // the part of Output that was used for reasoning
 	Searches  int `json:"searches,omitempty"`  // of the web, by the provider; they are no tokens
 }

@@ -32,7 +32,9 @@ func (p *process) PutEntry(ctx context.Context, e Entry, ttl time.Duration) erro
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	e.Updated, e.Expires, e.Vector = time.Now(), time.Time{}, slices.Clone(e.Vector)
+	e.Updated = time.Now()
+	e.Expires = time.Time{}
+	e.Vector = slices.Clone(e.Vector)
 	if ttl > 0 {
 		e.Expires = e.Updated.Add(ttl)
 	}
@@ -110,7 +112,8 @@ func (p *process) findLive(at place) (Entry, bool) {
 }
 
 func (e Entry) cloneEntry() Entry {
-	e.Value, e.Vector = slices.Clone(e.Value), slices.Clone(e.Vector)
+	e.Value = slices.Clone(e.Value)
+	e.Vector = slices.Clone(e.Vector)
 	return e
 }
 

@@ -202,8 +202,11 @@ func computeCosine(a, b []float32) float64 {
 	}
 	var dot, aa, bb float64
 	for i := range a {
-		x, y := float64(a[i]), float64(b[i])
-		dot, aa, bb = dot+x*y, aa+x*x, bb+y*y
+		x := float64(a[i])
+		y := float64(b[i])
+		dot = dot + x*y
+		aa = aa + x*x
+		bb = bb + y*y
 	}
 	if aa == 0 || bb == 0 {
 		return 0

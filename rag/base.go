@@ -23,7 +23,8 @@ const (
 	DefaultAttempts  = 2
 )
 
-// Options say how a base is built, and which models it uses. A search uses the settings that the base keeps, so only the functions are needed then.
+// Options say how a base is built, and which models it uses. A search uses the settings that the base keeps, so only
+// the functions are needed then.
 type Options struct {
 	// Model is the embedding model of the next build; empty: [Keyword].
 	Model string
@@ -35,11 +36,13 @@ type Options struct {
 	TopK int
 	// Batch is how many texts are embedded at a time; zero: [DefaultBatch].
 	Batch int
-	// Attempts is how often a batch is tried, one second apart at first and twice as long each time; zero: [DefaultAttempts].
+	// Attempts is how often a batch is tried, one second apart at first and twice as long each time; zero:
+	// [DefaultAttempts].
 	Attempts int
 	// RerankerModel is the model that orders the hits of searches; empty: the rankings are fused instead.
 	RerankerModel string
-	// Embedder opens an embedding model by name. It is called when vectors are needed for the first time, and may be nil for [Keyword].
+	// Embedder opens an embedding model by name. It is called when vectors are needed for the first time, and may be
+	// nil for [Keyword].
 	Embedder func(model string) (Embedder, error)
 	// Reranker opens a reranking model by name. It may be nil if no base names one.
 	Reranker func(model string) (Reranker, error)
@@ -74,7 +77,8 @@ var (
 	ErrNoDocuments = failf("No RAG files")
 )
 
-// A Base is an open knowledge base. It is safe for concurrent use, also by several processes that share one file. Builds wait for each other.
+// A Base is an open knowledge base. It is safe for concurrent use, also by several processes that share one file.
+// Builds wait for each other.
 type Base struct {
 	path     string
 	db       *sql.DB
@@ -89,8 +93,9 @@ type Base struct {
 	rerankers map[string]Reranker
 }
 
-// Open opens the base at path. If there is no file, it creates one that only its owner can read, and builds nothing yet. It reads a
-// file in the YAML format of the Loki family into memory; such a base can only be searched. The caller must Close the Base.
+// Open opens the base at path. If there is no file, it creates one that only its owner can read, and builds nothing
+// yet. It reads a file in the YAML format of the Loki family into memory; such a base can only be searched. The caller
+// must Close the Base.
 func Open(path string, o Options) (*Base, error) {
 	if err := o.setDefaults(); err != nil {
 		return nil, fmt.Errorf("open knowledge base %s: %w", path, err)
@@ -181,7 +186,8 @@ func (b *Base) Status(ctx context.Context) (Status, error) {
 	s := Status{Path: b.path}
 	settings, builds, err := b.publishedSettings(ctx)
 	if err == nil {
-		s.Settings, s.Builds = settings, builds
+		s.Settings = settings
+		s.Builds = builds
 		err = b.db.QueryRowContext(ctx, `SELECT (SELECT count(*) FROM document WHERE live), (SELECT count(*) FROM document WHERE NOT live),
 			(SELECT count(*) FROM chunk WHERE document IN (SELECT id FROM document WHERE live)),
 			(SELECT count(*) FROM entity), (SELECT ifnull(sum(relations), 0) FROM entity)`).Scan(&s.Documents, &s.Pending, &s.Chunks, &s.Entities, &s.Relations)
@@ -260,7 +266,8 @@ func (b *Base) openReranker(model string) (Reranker, error) {
 	return r, nil
 }
 
-// Remove deletes the base at path and all files that belong to it. It returns nil if there is no base. No process may have the base open.
+// Remove deletes the base at path and all files that belong to it. It returns nil if there is no base. No process may
+// have the base open.
 func Remove(path string) error {
 	var problems []error
 	for _, suffix := range fileSuffixes {

@@ -21,7 +21,8 @@ type Progress struct {
 	Warning  string        // a warning about the quality of its text; empty: there is none
 	Waiting  bool          // another process builds this base: the other fields are not set yet
 
-	// When all documents are read, the extractor model is asked. Progress is then reported before the first call and after each call.
+	// When all documents are read, the extractor model is asked. Progress is then reported before the first call and
+	// after each call.
 	Asked  int   // chunks it was asked about so far
 	ToAsk  int   // total of Asked; zero: documents are being read
 	Missed error // why it found nothing in a chunk of the document; nil: it has answered
@@ -42,9 +43,10 @@ type Report struct {
 	Problems  []load.Problem // documents that are missing, or that the base has in an older version
 }
 
-// Build reads the sources again with the settings of Options, and publishes the result when all of it is ready. It calls progress, if not
-// nil, on the caller's goroutine. It leaves out documents with problems, and the report names them. After an error, or when ctx ends, the
-// base answers as before, and the next build uses the documents that were prepared.
+// Build reads the sources again with the settings of Options, and publishes the result when all of it is ready. It
+// calls progress, if not nil, on the caller's goroutine. It leaves out documents with problems, and the report names
+// them. After an error, or when ctx ends, the base answers as before, and the next build uses the documents that were
+// prepared.
 func (b *Base) Build(ctx context.Context, sources []string, progress func(Progress)) (Report, error) {
 	return b.runExclusive(ctx, progress, func(w *builder) (Report, error) {
 		w.settings = b.o.buildSettings(sources)
@@ -52,8 +54,9 @@ func (b *Base) Build(ctx context.Context, sources []string, progress func(Progre
 	})
 }
 
-// Refresh is a Build with the settings and the sources of the last complete build; it ignores the settings in Options. Documents that a
-// build with other settings has prepared stay. The error wraps ErrNotBuilt if the base was never built.
+// Refresh is a Build with the settings and the sources of the last complete build; it ignores the settings in Options.
+// Documents that a build with other settings has prepared stay. The error wraps ErrNotBuilt if the base was never
+// built.
 func (b *Base) Refresh(ctx context.Context, progress func(Progress)) (Report, error) {
 	return b.runExclusive(ctx, progress, func(w *builder) (Report, error) {
 		settings, builds, err := b.publishedSettings(ctx)
@@ -63,7 +66,8 @@ func (b *Base) Refresh(ctx context.Context, progress func(Progress)) (Report, er
 		if err != nil {
 			return Report{}, err
 		}
-		w.settings, w.refresh = settings, true
+		w.settings = settings
+		w.refresh = true
 		return b.runBuild(ctx, w)
 	})
 }
@@ -146,8 +150,9 @@ func noDocuments(problems []load.Problem) error {
 type builder struct {
 	base     *Base
 	settings Settings
-	refresh  bool                // the settings are those of the last complete build
-	only     map[string][]string // the sources that are read again, with their pages if only these are; nil: all sources
+	refresh  bool // the settings are those of the last complete build
+	// the sources that are read again, with their pages if only these are; nil: all sources
+	only     map[string][]string
 	recipe   string
 	progress func(Progress)
 	report   Report

@@ -5,9 +5,10 @@ import (
 	"slices"
 )
 
-// codes hold vectors of length one in two bytes for each number, while floats take four. The first bytes give an estimate with a known bound
-// of its error: a vector that cannot be among the best by this estimate is not compared again. The second bytes make the estimate so precise
-// that a search for five chunks reads little more than five vectors from the file.
+// codes hold vectors of length one in two bytes for each number, while floats take four. The first bytes give an
+// estimate with a known bound of its error: a vector that cannot be among the best by this estimate is not compared
+// again. The second bytes make the estimate so precise that a search for five chunks reads little more than five
+// vectors from the file.
 type codes struct {
 	dims  int
 	width int       // of a code: dims, filled up with zeros to a multiple of lanes
@@ -38,8 +39,10 @@ func (c *codes) setVector(i int, v []float32) {
 	if largest == 0 {
 		return
 	}
-	scale, inverse := largest/most, most/largest
-	first, last := c.first[i*c.width:][:len(v)], c.last[i*c.width:][:len(v)]
+	scale := largest / most
+	inverse := most / largest
+	first := c.first[i*c.width:][:len(v)]
+	last := c.last[i*c.width:][:len(v)]
 	var sum float32
 	for j, x := range v {
 		x *= inverse

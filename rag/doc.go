@@ -18,11 +18,11 @@
 //
 // With the model [Keyword] there are no vectors, and a search compares only words.
 //
-// Searching ranks all chunks twice, by the cosine of their vectors to that of the question and by BM25 over stemmed English words, and
-// fuses the two rankings by reciprocal rank; or a Reranker orders the chunks that both have found. All vectors are compared exactly. From
-// the first search on, memory holds codes of two bytes for each dimension of each chunk; they select the few vectors that are read from the
-// file. The words stay in the file.
+// Searching ranks all chunks twice, by the cosine of their vectors to that of the question and by BM25 over stemmed
+// English words, and fuses the two rankings by reciprocal rank; or a Reranker orders the chunks that both have found.
+// All vectors are compared exactly. From the first search on, memory holds codes of two bytes for each dimension of
+// each chunk; they select the few vectors that are read from the file. The words stay in the file.
 //
-// With an [Extraction] a chat model finds entities in chunks and relations between them. A third ranking then lists the chunks that mention
-// entities of the question, or entities that are related to these.
+// With an [Extraction] a chat model finds entities in chunks and relations between them. A third ranking then lists the
+// chunks that mention entities of the question, or entities that are related to these.
 package rag

@@ -21,9 +21,9 @@ const (
 
 // An Embedder turns texts into vectors. It must be safe for concurrent use.
 type Embedder interface {
-	// Embed returns one vector for each text, in order, all of the same length. After an error the batch is tried again, unless the
-	// error is an *[llm.Error] of a class for which a repetition cannot help. The wait is as long as the error asks for, at most a
-	// minute.
+	// Embed returns one vector for each text, in order, all of the same length. After an error the batch is tried
+	// again, unless the error is an *[llm.Error] of a class for which a repetition cannot help. The wait is as long as
+	// the error asks for, at most a minute.
 	Embed(ctx context.Context, purpose Purpose, texts []string) ([][]float32, error)
 }
 
@@ -68,7 +68,8 @@ type request struct {
 	dims     int // 0: not known yet
 }
 
-// validateVectors returns an error unless there is one usable vector for each text, and scales the vectors to length one.
+// validateVectors returns an error unless there is one usable vector for each text, and scales the vectors to length
+// one.
 func (r request) validateVectors(vectors [][]float32) error {
 	bad := func(format string, args ...any) error {
 		return &VectorError{Model: r.model, Reason: fmt.Sprintf(format, args...)}
@@ -94,7 +95,8 @@ func (r request) validateVectors(vectors [][]float32) error {
 	return nil
 }
 
-// normalizeVector scales v to length one; it leaves a vector of zeros as it is. It reports whether all numbers are finite.
+// normalizeVector scales v to length one; it leaves a vector of zeros as it is. It reports whether all numbers are
+// finite.
 func normalizeVector(v []float32) bool {
 	sum := 0.0
 	for _, x := range v {

@@ -21,7 +21,8 @@ const (
 // ChunkMark marks the place of the chunk in the prompt of an [Extraction].
 const ChunkMark = "__CHUNK__"
 
-// Extraction says how a build finds the entities of documents and the relations between them. The zero value finds none.
+// Extraction says how a build finds the entities of documents and the relations between them. The zero value finds
+// none.
 type Extraction struct {
 	// Model is the chat model that is asked about each new chunk; empty: none, and the base has no entities.
 	Model string
@@ -161,7 +162,8 @@ func decodeFacts(text string) (facts, error) {
 		}
 	}
 	for _, r := range said.Relations {
-		from, to := plainName(r.From), plainName(r.To)
+		from := plainName(r.From)
+		to := plainName(r.To)
 		if from != "" && to != "" {
 			f.Relations = append(f.Relations, relation{from, to, strings.TrimSpace(r.Type), readWeight(r.Weight)})
 		}
@@ -209,7 +211,8 @@ func (g *entityGraph) addFacts(chunk int64, f facts) {
 		if !known {
 			i = len(g.entities)
 			g.at[e.Name] = i
-			g.entities, g.mentions = append(g.entities, e), append(g.mentions, nil)
+			g.entities = append(g.entities, e)
+			g.mentions = append(g.mentions, nil)
 		}
 		have := &g.entities[i]
 		if have.Type == otherType {
@@ -232,7 +235,8 @@ type edge struct {
 	weight   float64
 }
 
-// knownEdges returns the relations between known entities; of several with the same ends and type, it returns the first.
+// knownEdges returns the relations between known entities; of several with the same ends and type, it returns the
+// first.
 func (g *entityGraph) knownEdges() (all []edge) {
 	type ends struct {
 		from, to int

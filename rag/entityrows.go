@@ -12,11 +12,12 @@ import (
 	"slices"
 )
 
-// Each build that changes anything writes all rows of entities again, from the facts of each chunk and in the order of the documents. So the
-// rows do not depend on earlier builds, and facts that only a removed document contained disappear.
+// Each build that changes anything writes all rows of entities again, from the facts of each chunk and in the order of
+// the documents. So the rows do not depend on earlier builds, and facts that only a removed document contained
+// disappear.
 
-// writeEntities writes the rows of entities and of the chunks that mention them. All data of one entity is in one row, because a row costs more
-// than its contents.
+// writeEntities writes the rows of entities and of the chunks that mention them. All data of one entity is in one row,
+// because a row costs more than its contents.
 func (w *builder) writeEntities(ctx context.Context, tx *sql.Tx) error {
 	for _, statement := range []string{"DELETE FROM mention", "DELETE FROM entity"} {
 		if _, err := tx.ExecContext(ctx, statement); err != nil {
@@ -94,10 +95,11 @@ func (g *entityGraph) writeRows(ctx context.Context, tx *sql.Tx) error {
 	return nil
 }
 
-// findNeighbours returns, for each entity, the entities at the other ends of its relations, in ascending order and with the best weight, and the
-// number of relations that begin at it.
+// findNeighbours returns, for each entity, the entities at the other ends of its relations, in ascending order and with
+// the best weight, and the number of relations that begin at it.
 func (g *entityGraph) findNeighbours() (near [][]neighbour, begin []int) {
-	near, begin = make([][]neighbour, len(g.entities)), make([]int, len(g.entities))
+	near = make([][]neighbour, len(g.entities))
+	begin = make([]int, len(g.entities))
 	for _, e := range g.knownEdges() {
 		begin[e.from]++
 		if e.from != e.to {
@@ -142,7 +144,8 @@ func unpackIDs(data []byte) (ids []int64, err error) {
 		if size <= 0 {
 			return nil, errEntities
 		}
-		ids, data = append(ids, int64(id)), data[size:]
+		ids = append(ids, int64(id))
+		data = data[size:]
 	}
 	return ids, nil
 }

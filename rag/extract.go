@@ -15,12 +15,12 @@ import (
 	"raddle.dev/llm"
 )
 
-// maxFailures is how many consecutive failures stop a build: of calls that might succeed at another time, or of all answers so far. So many
-// failures are not caused by single chunks.
+// maxFailures is how many consecutive failures stop a build: of calls that might succeed at another time, or of all
+// answers so far. So many failures are not caused by single chunks.
 const maxFailures = 10
 
-// An ExtractError is a failure of an extractor model that would happen again for every other chunk. The build stops. The answers so far
-// are kept.
+// An ExtractError is a failure of an extractor model that would happen again for every other chunk. The build stops.
+// The answers so far are kept.
 type ExtractError struct {
 	Model string
 	Err   error
@@ -32,9 +32,9 @@ func (e *ExtractError) Error() string { return "extractor model " + e.Model + ":
 // Unwrap returns the failure.
 func (e *ExtractError) Unwrap() error { return e.Err }
 
-// An extraction holds the calls with which one build asks a model about its chunks. Each answer is stored as a row as soon as it arrives,
-// under the hash of the chunk's text. An unusable answer is a row without data. The model is not asked again about a text that has a row. A
-// call that failed stores no row.
+// An extraction holds the calls with which one build asks a model about its chunks. Each answer is stored as a row as
+// soon as it arrives, under the hash of the chunk's text. An unusable answer is a row without data. The model is not
+// asked again about a text that has a row. A call that failed stores no row.
 type extraction struct {
 	*builder
 	recipe string
@@ -155,7 +155,8 @@ func (e *extraction) askChunks(ctx context.Context) error {
 	}
 	e.reportProgress("", nil)
 	ctx, cancel := context.WithCancel(ctx)
-	todo, answers := make(chan textHash), make(chan answer)
+	todo := make(chan textHash)
+	answers := make(chan answer)
 	var wait sync.WaitGroup
 	defer wait.Wait()
 	defer cancel()
@@ -273,12 +274,14 @@ func (e *extraction) handleAnswer(ctx context.Context, a answer) error {
 	return nil
 }
 
-// affectsEveryChunk reports whether a failure would happen for every other chunk, too: a wrong key, a model that does not exist.
+// affectsEveryChunk reports whether a failure would happen for every other chunk, too: a wrong key, a model that does
+// not exist.
 func affectsEveryChunk(e *llm.Error) bool {
 	return e.Class == llm.Auth || e.Status == http.StatusNotFound
 }
 
-// storeFacts writes the row of a text and links its chunks to it. A row without facts also means that the model is not asked about the text again.
+// storeFacts writes the row of a text and links its chunks to it. A row without facts also means that the model is not
+// asked about the text again.
 func (e *extraction) storeFacts(ctx context.Context, h textHash, f *facts) error {
 	var data any
 	if f != nil {

@@ -12,8 +12,8 @@ const (
 	entityWeight  = 0.9
 )
 
-// fuseRankings joins rankings by reciprocal rank: the entry at rank r of a ranking gets weight / (2*top + r). It returns the best top
-// entries with their scores, best first; of equal entries the first seen comes first.
+// fuseRankings joins rankings by reciprocal rank: the entry at rank r of a ranking gets weight / (2*top + r). It
+// returns the best top entries with their scores, best first; of equal entries the first seen comes first.
 func fuseRankings[T comparable](top int, lists ...ranking[T]) ([]T, []float64) {
 	scores := map[T]float64{}
 	var order []T

@@ -15,9 +15,9 @@ const lockSuffix = "-lock"
 // lockPause is the time between attempts to get the lock.
 const lockPause = 50 * time.Millisecond
 
-// lockBuild waits until no other process builds the base, and returns the function that releases the lock. It calls waiting once if it
-// has to wait. The lock is a transaction in a separate database, which the system ends with the process on all platforms. Searches do
-// not need the lock.
+// lockBuild waits until no other process builds the base, and returns the function that releases the lock. It calls
+// waiting once if it has to wait. The lock is a transaction in a separate database, which the system ends with the
+// process on all platforms. Searches do not need the lock.
 func (b *Base) lockBuild(ctx context.Context, waiting func()) (unlock func() error, err error) {
 	path := b.path + lockSuffix
 	if err := sqlitefile.Create(path); err != nil {

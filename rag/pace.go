@@ -16,8 +16,8 @@ const (
 	raiseAfter = 16 // batches that must succeed before one more may be sent at the same time
 )
 
-// A callLimiter decides how many batches may be in progress at the same time. If the model asks for fewer, or does not answer in time, the
-// limit becomes half, and all callers wait as long as the model asks for.
+// A callLimiter decides how many batches may be in progress at the same time. If the model asks for fewer, or does not
+// answer in time, the limit becomes half, and all callers wait as long as the model asks for.
 type callLimiter struct {
 	slots chan struct{} // each value is a slot that a caller may take
 
@@ -52,7 +52,8 @@ func (l *callLimiter) acquireSlot(ctx context.Context) (allowed int, err error) 
 	}
 	l.mu.Lock()
 	l.active++
-	allowed, wait := l.limit, time.Until(l.resume)
+	allowed = l.limit
+	wait := time.Until(l.resume)
 	l.mu.Unlock()
 	if wait <= 0 {
 		return allowed, nil
@@ -77,14 +78,15 @@ func (l *callLimiter) releaseSlot() {
 	l.slots <- struct{}{}
 }
 
-// recordOutcome records how a call ended; allowed is the limit when the call began. It reports whether the call must be repeated because there may
-// have been too many at the same time.
+// recordOutcome records how a call ended; allowed is the limit when the call began. It reports whether the call must be
+// repeated because there may have been too many at the same time.
 func (l *callLimiter) recordOutcome(allowed int, err error) (again bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err == nil {
 		if l.successes++; l.successes >= raiseAfter && l.limit < l.ceiling && l.slotsToDrop == 0 {
-			l.successes, l.limit = 0, l.limit+1
+			l.successes = 0
+			l.limit = l.limit + 1
 			l.slots <- struct{}{}
 		}
 		return false
@@ -111,8 +113,9 @@ func (l *callLimiter) recordOutcome(allowed int, err error) (again bool) {
 	return allowed > 1 && l.active > 1
 }
 
-// A pacedEmbedder is an Embedder whose calls wait for a callLimiter. It handles failures caused by too many calls itself. A call that waits ends with its own context. A
-// call that was sent ends only with the context of all calls: its answer is not discarded because another call has failed.
+// A pacedEmbedder is an Embedder whose calls wait for a callLimiter. It handles failures caused by too many calls
+// itself. A call that waits ends with its own context. A call that was sent ends only with the context of all calls:
+// its answer is not discarded because another call has failed.
 type pacedEmbedder struct {
 	Embedder
 	limiter *callLimiter
@@ -140,8 +143,9 @@ type reply struct {
 	err     error
 }
 
-// embedInOrder embeds batches and stores the vectors in the order of the batches. The batches that are in progress or wait to be stored are never more
-// than the largest limit of a callLimiter. After a failure it sends no more batches, but it waits for those in progress and stores them.
+// embedInOrder embeds batches and stores the vectors in the order of the batches. The batches that are in progress or
+// wait to be stored are never more than the largest limit of a callLimiter. After a failure it sends no more batches,
+// but it waits for those in progress and stores them.
 func (w *builder) embedInOrder(ctx context.Context, batches [][]string, keep func(texts []string, vectors [][]float32) error) error {
 	var wait sync.WaitGroup
 	defer wait.Wait()

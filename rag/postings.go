@@ -13,15 +13,16 @@ import (
 	"raddle.dev/rag/keyword"
 )
 
-// The words of the base are stored in segments, one for each build that added documents, so that a small change costs little. A segment
-// is never changed: a reader ignores its entries for chunks that no longer exist.
+// The words of the base are stored in segments, one for each build that added documents, so that a small change costs
+// little. A segment is never changed: a reader ignores its entries for chunks that no longer exist.
 
 const (
 	segmentsKept = 12       // most segments before they are merged
 	maxHeld      = 32 << 20 // bytes of a segment that are collected before it is written
 )
 
-// indexDocuments adds segments with the words of the documents in fresh: one, or several if one would not fit into memory.
+// indexDocuments adds segments with the words of the documents in fresh: one, or several if one would not fit into
+// memory.
 func indexDocuments(ctx context.Context, tx *sql.Tx) error {
 	if err := collectPostings(ctx, tx, maxHeld); err != nil {
 		return err
@@ -33,7 +34,8 @@ func indexDocuments(ctx context.Context, tx *sql.Tx) error {
 	return mergeSegments(ctx, tx)
 }
 
-// postings are pairs of the distance to the previous chunk and the count, as variable-length numbers, with ascending chunks.
+// postings are pairs of the distance to the previous chunk and the count, as variable-length numbers, with ascending
+// chunks.
 type postings struct {
 	data []byte
 	last int64
@@ -86,11 +88,13 @@ func (s *segment) writePostings(ctx context.Context, tx *sql.Tx) error {
 			return err
 		}
 	}
-	s.tokens, s.held = map[string]*postings{}, 0
+	s.tokens = map[string]*postings{}
+	s.held = 0
 	return nil
 }
 
-// collectPostings reads the words of all chunks of the documents in fresh, and writes a segment whenever most bytes are held.
+// collectPostings reads the words of all chunks of the documents in fresh, and writes a segment whenever most bytes are
+// held.
 func collectPostings(ctx context.Context, tx *sql.Tx, most int) error {
 	ids, err := chunkIDs(ctx, tx, "SELECT id FROM chunk WHERE document IN (SELECT id FROM fresh) ORDER BY id")
 	if err != nil || len(ids) == 0 {
@@ -122,7 +126,8 @@ func collectPostings(ctx context.Context, tx *sql.Tx, most int) error {
 	return s.writePostings(ctx, tx)
 }
 
-// mergeSegments joins all segments into one, without the entries for chunks that no longer exist. It holds the lists of one token in memory at a time.
+// mergeSegments joins all segments into one, without the entries for chunks that no longer exist. It holds the lists of
+// one token in memory at a time.
 func mergeSegments(ctx context.Context, tx *sql.Tx) error {
 	live, err := chunkIDs(ctx, tx, "SELECT id FROM chunk WHERE document IN (SELECT id FROM document WHERE live) ORDER BY id")
 	if err != nil {

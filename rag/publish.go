@@ -64,8 +64,8 @@ func (w *builder) hasChanged(old Settings) bool {
 	return false
 }
 
-// isKept reports whether a document that this build does not want stays: a refresh keeps the documents that an interrupted build with other
-// settings has prepared, because that build may continue.
+// isKept reports whether a document that this build does not want stays: a refresh keeps the documents that an
+// interrupted build with other settings has prepared, because that build may continue.
 func (w *builder) isKept(s storedDocument) bool { return w.refresh && !s.live && s.recipe != w.recipe }
 
 func (w *builder) writeChanges(ctx context.Context, tx *sql.Tx) error {

@@ -13,7 +13,8 @@ import (
 // refusalVersion is part of each stored refusal. Increase it when raddle can read more documents.
 const refusalVersion = 1
 
-// ForgetRefused deletes the refusals, so that the next build reads the documents again that earlier builds have refused.
+// ForgetRefused deletes the refusals, so that the next build reads the documents again that earlier builds have
+// refused.
 func (b *Base) ForgetRefused(ctx context.Context) error {
 	if b.readOnly {
 		return b.wrapError("forget refused documents", ErrReadOnly)
@@ -54,7 +55,8 @@ func (w *builder) recordRefusal(ctx context.Context, path, hash string, cause er
 
 // readRefused returns the refusals in the file.
 func (w *builder) readRefused(ctx context.Context) error {
-	w.refused, w.refusedAgain = map[documentVersion]string{}, map[documentVersion]bool{}
+	w.refused = map[documentVersion]string{}
+	w.refusedAgain = map[documentVersion]bool{}
 	rows, err := w.base.db.QueryContext(ctx, "SELECT path, hash, reason FROM refused")
 	if err != nil {
 		return err

@@ -16,7 +16,8 @@ const (
 // finalClasses are the classes of failures for which a retry cannot help.
 var finalClasses = map[llm.Class]bool{llm.Auth: true, llm.BadRequest: true, llm.ContextLength: true, llm.Limit: true}
 
-// retryCall calls a model, and calls it again if that may help. It returns the number of calls. If ctx ends, it returns the error of ctx.
+// retryCall calls a model, and calls it again if that may help. It returns the number of calls. If ctx ends, it returns
+// the error of ctx.
 func retryCall(ctx context.Context, attempts int, call func() error) (made int, err error) {
 	pause := firstPause
 	for made = 1; ; made++ {

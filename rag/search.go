@@ -21,15 +21,16 @@ type SearchOptions struct {
 
 // A Hit is a chunk that was found.
 type Hit struct {
-	Path     string            // of its document
-	Text     string            // of the chunk
-	Chunk    int               // its place in the document, from zero
-	Score    float64           // of the ranking that decided, higher is better; it compares with the hits of the same search only
+	Path  string // of its document
+	Text  string // of the chunk
+	Chunk int    // its place in the document, from zero
+	// of the ranking that decided, higher is better; it compares with the hits of the same search only
+	Score    float64
 	Metadata map[string]string // of the document
 }
 
-// Search returns the chunks that match query best, best first. It sees one published state of the base, even if a build publishes another
-// one at the same time. The error wraps ErrNotBuilt if the base was never built.
+// Search returns the chunks that match query best, best first. It sees one published state of the base, even if a build
+// publishes another one at the same time. The error wraps ErrNotBuilt if the base was never built.
 func (b *Base) Search(ctx context.Context, query string, o SearchOptions) ([]Hit, error) {
 	hits, err := b.runSearch(ctx, query, o)
 	if err != nil {
@@ -102,7 +103,8 @@ type lookup struct {
 	settings  Settings
 }
 
-// candidates returns the chunks of all rankings: first those of vectors, then those of words, then those of entities, each once.
+// candidates returns the chunks of all rankings: first those of vectors, then those of words, then those of entities,
+// each once.
 type candidates struct {
 	near, words, entities []uint32
 	hits                  []Hit

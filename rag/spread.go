@@ -12,8 +12,9 @@ import (
 	"raddle.dev/rag/keyword"
 )
 
-// A search by entities begins at the entities that the query names. If it names none, the search begins at the entities of the chunks that
-// the query's words find. It follows relations from there, and lists the chunks that mention the entities that it reaches.
+// A search by entities begins at the entities that the query names. If it names none, the search begins at the entities
+// of the chunks that the query's words find. It follows relations from there, and lists the chunks that mention the
+// entities that it reaches.
 
 const (
 	leastSeed  = 0.5 // lowest score of an entity that the search begins at
@@ -33,7 +34,8 @@ type graphSearch struct {
 	top int
 }
 
-// rankByEntities ranks chunks by the entities that they mention. matches are the chunks that the words of the query find.
+// rankByEntities ranks chunks by the entities that they mention. matches are the chunks that the words of the query
+// find.
 func (v *view) rankByEntities(ctx context.Context, tx *sql.Tx, l lookup, matches []keyword.Match) ([]uint32, error) {
 	s := graphSearch{tx: tx, v: v, top: l.top}
 	seeds, err := s.findNamedSeeds(ctx, l.query)
@@ -65,7 +67,8 @@ func (v *view) rankByEntities(ctx context.Context, tx *sql.Tx, l lookup, matches
 	return s.rankChunks(ctx, entities)
 }
 
-// findNamedSeeds returns the entities that the query names: a name of one word must be a word of the query, a name of several words must be a part of it.
+// findNamedSeeds returns the entities that the query names: a name of one word must be a word of the query, a name of
+// several words must be a part of it.
 func (s *graphSearch) findNamedSeeds(ctx context.Context, query string) ([]seed, error) {
 	query = strings.ToLower(strings.Join(strings.Fields(query), " "))
 	words := plainWords(query)
@@ -125,8 +128,8 @@ func sortUnique(words []string) []string {
 	return slices.Compact(words)
 }
 
-// nameWords returns the forms in which the words of a query may be names: also with signs that belong to a name, as in c++, and without
-// a possessive ending.
+// nameWords returns the forms in which the words of a query may be names: also with signs that belong to a name, as in
+// c++, and without a possessive ending.
 func nameWords(query string) []string {
 	words := plainWords(query)
 	for word := range strings.FieldsSeq(query) {
@@ -145,7 +148,8 @@ func nameWords(query string) []string {
 // longQuery is the length in bytes above which names are searched only at the beginnings of words.
 const longQuery = 2000
 
-// wordSuffixes returns the suffixes of the words of a text, each with the space after it. The last word has no space after it.
+// wordSuffixes returns the suffixes of the words of a text, each with the space after it. The last word has no space
+// after it.
 func wordSuffixes(text string) (all []string) {
 	words := strings.Fields(text)
 	for _, word := range words[:max(0, len(words)-1)] {
@@ -230,8 +234,9 @@ func compareReached(a, b reachedEntity) int {
 	return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.hops, b.hops), cmp.Compare(a.id, b.id))
 }
 
-// spreadScores passes the scores of seeds along relations: an entity gets the score times the weight of the relation. If there are several paths to
-// an entity, the best counts. If there are more entities than allowed, it drops the worst.
+// spreadScores passes the scores of seeds along relations: an entity gets the score times the weight of the relation.
+// If there are several paths to an entity, the best counts. If there are more entities than allowed, it drops the
+// worst.
 func spreadScores(seeds []seed, hops int, neighbours func(id int64) ([]neighbour, error)) ([]reachedEntity, error) {
 	at := map[int64]int{}
 	var all []reachedEntity
@@ -297,8 +302,8 @@ type evidence struct {
 	seeds float64
 }
 
-// rankChunks lists the chunks that mention the best entities. If the best entities of two chunks are equal, the chunk with the higher scores of
-// seeds comes first; then the order of the documents decides.
+// rankChunks lists the chunks that mention the best entities. If the best entities of two chunks are equal, the chunk
+// with the higher scores of seeds comes first; then the order of the documents decides.
 func (s *graphSearch) rankChunks(ctx context.Context, entities []reachedEntity) ([]uint32, error) {
 	find, err := s.tx.PrepareContext(ctx, "SELECT chunks FROM entity WHERE id = ?")
 	if err != nil {
@@ -342,7 +347,8 @@ func (s *graphSearch) bestChunks(found map[uint32]evidence) []uint32 {
 		ids = append(ids, i)
 	}
 	slices.SortFunc(ids, func(a, b uint32) int {
-		x, y := found[a], found[b]
+		x := found[a]
+		y := found[b]
 		return cmp.Or(cmp.Compare(y.best.score, x.best.score), cmp.Compare(x.best.hops, y.best.hops), cmp.Compare(y.seeds, x.seeds),
 			cmp.Compare(s.v.rank[a], s.v.rank[b]))
 	})

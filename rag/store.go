@@ -41,7 +41,8 @@ func (w *builder) storePrepared(ctx context.Context) error {
 		}
 		return nil
 	})
-	w.waiting, w.texts = w.waiting[:0], 0
+	w.waiting = w.waiting[:0]
+	w.texts = 0
 	return err
 }
 
@@ -91,7 +92,8 @@ func hashText(text string) (h textHash) {
 	return h
 }
 
-// vectorRows returns the rows of the vectors of all prepared documents. It sends only texts to the model that the model has not embedded yet.
+// vectorRows returns the rows of the vectors of all prepared documents. It sends only texts to the model that the model
+// has not embedded yet.
 func (w *builder) vectorRows(ctx context.Context) (map[textHash]int64, error) {
 	rows := map[textHash]int64{}
 	seen := map[textHash]bool{}

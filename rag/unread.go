@@ -12,9 +12,11 @@ import (
 	"raddle.dev/rag/load"
 )
 
-// A base remembers which documents and sources its last build could not read, so that their absence is known when the build is long over.
+// A base remembers which documents and sources its last build could not read, so that their absence is known when the
+// build is long over.
 
-// Unread is a document, or a whole source, that the last look at it could not read. The base may have an older version of it.
+// Unread is a document, or a whole source, that the last look at it could not read. The base may have an older version
+// of it.
 type Unread struct {
 	Source string    `json:"source"`         // as the caller wrote it
 	Path   string    `json:"path,omitempty"` // of the document; empty: the whole source
@@ -39,8 +41,8 @@ const (
 	longestGap  = time.Hour
 )
 
-// IsDue reports whether it is time to look again: at the next opportunity after the first failure, and then less and less often, because a server that
-// does not answer delays each look.
+// IsDue reports whether it is time to look again: at the next opportunity after the first failure, and then less and
+// less often, because a server that does not answer delays each look.
 func (u Unread) IsDue(now time.Time) bool {
 	if u.Looks < 2 || u.Lasts {
 		return !u.Lasts
@@ -79,8 +81,9 @@ func (b *Base) readUnread(ctx context.Context) (list []Unread, err error) {
 	return list, rows.Err()
 }
 
-// Retry reads again what the last build could not read, with the settings of that build, and publishes the result: of a crawl the pages that failed, and
-// any other source as a whole. All other documents stay as they are: nothing is fetched for them. With nothing unread, it does nothing.
+// Retry reads again what the last build could not read, with the settings of that build, and publishes the result: of a
+// crawl the pages that failed, and any other source as a whole. All other documents stay as they are: nothing is
+// fetched for them. With nothing unread, it does nothing.
 func (b *Base) Retry(ctx context.Context, progress func(Progress)) (Report, error) {
 	return b.runExclusive(ctx, progress, func(w *builder) (Report, error) {
 		settings, builds, err := b.publishedSettings(ctx)
@@ -94,7 +97,9 @@ func (b *Base) Retry(ctx context.Context, progress func(Progress)) (Report, erro
 		if err != nil || len(unread) == 0 {
 			return Report{}, err
 		}
-		w.settings, w.refresh, w.only = settings, true, map[string][]string{}
+		w.settings = settings
+		w.refresh = true
+		w.only = map[string][]string{}
 		for _, u := range unread {
 			if !u.Lasts {
 				w.only[u.Source] = append(w.only[u.Source], u.Path)
@@ -141,7 +146,8 @@ func (w *builder) listEntries(ctx context.Context) ([]load.Entry, []load.Problem
 	return entries, problems, err
 }
 
-// addSources adds the documents of all sources in their order: those that were found, and those that the build does not look at.
+// addSources adds the documents of all sources in their order: those that were found, and those that the build does not
+// look at.
 func (w *builder) addSources(ctx context.Context, entries []load.Entry) error {
 	kept := map[string]bool{} // paths
 	for _, source := range w.settings.Sources {
@@ -169,7 +175,8 @@ func (w *builder) keepSource(source string, kept map[string]bool) {
 	var stay []storedDocument
 	for _, s := range w.known {
 		if s.live && s.recipe == w.recipe && s.source == source && !has[s.path] {
-			stay, kept[s.path] = append(stay, s), true
+			stay = append(stay, s)
+			kept[s.path] = true
 		}
 	}
 	sortStored(stay)

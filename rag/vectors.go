@@ -83,7 +83,8 @@ func (v *view) eachBlock(ctx context.Context, tx *sql.Tx, do func(block)) error 
 		if b.data == nil {
 			b.data = make([]byte, 0, blockSize*len(data))
 		}
-		b.at, b.data = append(b.at, at), append(b.data, data...)
+		b.at = append(b.at, at)
+		b.data = append(b.data, data...)
 		if len(b.at) == blockSize {
 			do(b)
 			b = block{}
@@ -93,8 +94,8 @@ func (v *view) eachBlock(ctx context.Context, tx *sql.Tx, do func(block)) error 
 	return rows.Err()
 }
 
-// rankByVector ranks the chunks by their cosine to q, which has length one. The codes select the chunks that may be the best, and the vectors in the file
-// decide.
+// rankByVector ranks the chunks by their cosine to q, which has length one. The codes select the chunks that may be the
+// best, and the vectors in the file decide.
 func (v *view) rankByVector(ctx context.Context, tx *sql.Tx, q []float32, top int) ([]keyword.Match, error) {
 	read, err := tx.PrepareContext(ctx, "SELECT v.data FROM chunk c JOIN vector v ON v.id = c.vector WHERE c.id = ?")
 	if err != nil {

@@ -12,7 +12,8 @@ import (
 	"raddle.dev/rag/keyword"
 )
 
-// A view holds the data of one published state that searches need: its chunks, in the order of their ids, with their vectors.
+// A view holds the data of one published state that searches need: its chunks, in the order of their ids, with their
+// vectors.
 type view struct {
 	settings Settings
 	builds   int
@@ -73,7 +74,9 @@ func (v *view) readChunks(ctx context.Context, tx *sql.Tx) error {
 		if err := rows.Scan(&id, &tokens, &p[0], &p[1]); err != nil {
 			return err
 		}
-		v.ids, v.lengths, places = append(v.ids, id), append(v.lengths, tokens), append(places, p)
+		v.ids = append(v.ids, id)
+		v.lengths = append(v.lengths, tokens)
+		places = append(places, p)
 	}
 	order := make([]uint32, len(v.ids))
 	for i := range order {

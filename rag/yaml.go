@@ -202,7 +202,8 @@ type yamlChunk struct {
 func (y *yamlBase) storeChunk(ctx context.Context, tx *sql.Tx, c yamlChunk) error {
 	var vector any
 	if c.vector != nil {
-		h := fmt.Sprintf("%d-%d", c.document, c.place) // not the hash of the text: the same text may have two vectors here
+		// not the hash of the text: the same text may have two vectors here
+		h := fmt.Sprintf("%d-%d", c.document, c.place)
 		res, err := tx.ExecContext(ctx, "INSERT INTO vector (model, hash, data) VALUES (?, ?, ?)", y.EmbeddingModel, []byte(h), packVector(c.vector))
 		if err != nil {
 			return err

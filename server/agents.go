@@ -57,7 +57,8 @@ func (s *Service) ListAgents() []AgentInfo {
 	return list
 }
 
-// LoadAgent loads an agent by its name in the catalogue, or by its path if the service allows paths. The caller must close it.
+// LoadAgent loads an agent by its name in the catalogue, or by its path if the service allows paths. The caller must
+// close it.
 func (s *Service) LoadAgent(name string) (*AgentInfo, *flow.Agent, error) {
 	if err := s.checkName(name); err != nil {
 		return nil, nil, err
@@ -88,9 +89,11 @@ func (s *Service) ReadAgent(name string) (*AgentInfo, error) {
 func (i *AgentInfo) describe(a *flow.Agent) {
 	i.Variables, i.Starters = a.Variables(), a.Starters()
 	if a.Config != nil {
-		i.Kind, i.Description = kindAgent, a.Config.Description
+		i.Kind = kindAgent
+		i.Description = a.Config.Description
 	} else {
-		i.Kind, i.Description = kindGraph, a.File.Description
+		i.Kind = kindGraph
+		i.Description = a.File.Description
 	}
 }
 

@@ -29,9 +29,9 @@ type Answered struct {
 	At   runs.Point       // everything up to there is in the journal, the answers too
 }
 
-// AnswerRun checks answers, records them with the name of the caller, continues the run, and returns the questions that are still open. If
-// one of the answers does not fit, none is recorded. A run that works in other places is answered at once if it has asked; otherwise
-// AnswerRun waits until it asks, or until ctx ends.
+// AnswerRun checks answers, records them with the name of the caller, continues the run, and returns the questions that
+// are still open. If one of the answers does not fit, none is recorded. A run that works in other places is answered at
+// once if it has asked; otherwise AnswerRun waits until it asks, or until ctx ends.
 func (s *Service) AnswerRun(ctx context.Context, req AnswerRequest) (given Answered, err error) {
 	if err := s.RequireScope(ctx, ScopeAnswer); err != nil {
 		return given, err
@@ -67,7 +67,8 @@ func (a *answering) answerRun(ctx context.Context, req AnswerRequest) (given Ans
 	for {
 		d := a.service.findDrive(req.Run)
 		if d == nil {
-			taken, err := a.taken.lock(ctx, req.Run) // of several callers, one continues the run and the others answer its drive
+			// of several callers, one continues the run and the others answer its drive
+			taken, err := a.taken.lock(ctx, req.Run)
 			if err != nil {
 				return given, err
 			}
@@ -113,7 +114,8 @@ func (a *answering) answerDrive(ctx context.Context, d *drive, req AnswerRequest
 	}
 	given.Open, given.At, err = run.AnswerNow(req.Answers)
 	if wrong, ok := errors.AsType[*graph.AnswerError](err); ok && len(wrong.Open) == 0 {
-		named := slices.DeleteFunc(req.listQuestions(), func(id string) bool { return id == "" }) // one without an id is for what the run asks next
+		// one without an id is for what the run asks next
+		named := slices.DeleteFunc(req.listQuestions(), func(id string) bool { return id == "" })
 		if explained := runs.ExplainAnswered(ctx, a.service.process.Runs, req.Run, named, err); !errors.As(explained, new(*runs.AnsweredError)) {
 			return given, graph.ErrNotDriven
 		}

@@ -23,9 +23,10 @@ type Stop struct {
 	Place string `json:"place" doc:"the node as the picture of the agent names it"`
 }
 
-// SetBreaks replaces the places at which a run stops, Paused, when a service drives it from now on. A drive that works already keeps its own.
-// Each place names a node of the run's graph, or of a graph that it calls, by its path or as the picture names it. The places are saved, and
-// removed when the run has ended. It returns them in the order of their paths.
+// SetBreaks replaces the places at which a run stops, Paused, when a service drives it from now on. A drive that works
+// already keeps its own. Each place names a node of the run's graph, or of a graph that it calls, by its path or as the
+// picture names it. The places are saved, and removed when the run has ended. It returns them in the order of their
+// paths.
 func (s *Service) SetBreaks(ctx context.Context, id string, breaks []graph.Break) ([]Stop, error) {
 	d, err := findRunFor(ctx, s, ScopeStart, id)
 	if err != nil {
@@ -41,8 +42,8 @@ func (s *Service) SetBreaks(ctx context.Context, id string, breaks []graph.Break
 	return found, s.files.writeBreaks(d.Run, found)
 }
 
-// FindBreaks returns the places that breaks name, in the order of their paths, each once. It refuses nodes that the graph of the run does not
-// have.
+// FindBreaks returns the places that breaks name, in the order of their paths, each once. It refuses nodes that the
+// graph of the run does not have.
 func (s *Service) FindBreaks(ctx context.Context, id string, breaks []graph.Break) ([]Stop, error) {
 	if len(breaks) == 0 {
 		return nil, nil

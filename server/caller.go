@@ -25,11 +25,13 @@ var Scopes = []Scope{ScopeRead, ScopeStart, ScopeAnswer, ScopeAdmin}
 
 // A Caller is the sender of a request.
 type Caller struct {
-	Name        string // of its token
-	User        string // for whom its runs work; "": not known, as with the first token, which belongs to the user of this machine
+	Name string // of its token
+	// for whom its runs work; "": not known, as with the first token, which belongs to the user of this machine
+	User        string
 	Scopes      []Scope
 	TraceParent string // the span that the request belongs to, as the header traceparent names it; "": none
-	// TakeStart counts the start of a run, and returns a [*QuotaError] if the caller may start none now; nil: nothing bounds the starts.
+	// TakeStart counts the start of a run, and returns a [*QuotaError] if the caller may start none now; nil: nothing
+	// bounds the starts.
 	TakeStart func() error
 	// NoteGrant notes that the caller has allowed something; nil: nothing keeps that.
 	NoteGrant func(g Grant)
@@ -38,12 +40,14 @@ type Caller struct {
 // callerKey is the key of the caller in a context.
 type callerKey struct{}
 
-// WithCaller returns a context for the work on a request of a caller. What it changes in a run is recorded with the caller's name.
+// WithCaller returns a context for the work on a request of a caller. What it changes in a run is recorded with the
+// caller's name.
 func WithCaller(ctx context.Context, c Caller) context.Context {
 	return context.WithValue(journal.WithAuthor(ctx, c.Name), callerKey{}, c)
 }
 
-// CallerOf returns the caller whose request a context belongs to. ok is false if there is none: this process itself works.
+// CallerOf returns the caller whose request a context belongs to. ok is false if there is none: this process itself
+// works.
 func CallerOf(ctx context.Context) (c Caller, ok bool) {
 	c, ok = ctx.Value(callerKey{}).(Caller)
 	return c, ok
@@ -59,8 +63,8 @@ func (s *Service) RequireScope(ctx context.Context, scope Scope) error {
 	return &ScopeError{Caller: c.Name, Scope: scope}
 }
 
-// RequireScopes is [Service.RequireScope] for everything that an operation needs. An operation that does several things asks for all scopes before the
-// first one.
+// RequireScopes is [Service.RequireScope] for everything that an operation needs. An operation that does several things
+// asks for all scopes before the first one.
 func RequireScopes(ctx context.Context, s *Service, scopes ...Scope) error {
 	for _, scope := range scopes {
 		if err := s.RequireScope(ctx, scope); err != nil {

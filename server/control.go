@@ -109,7 +109,8 @@ func (s *Service) dequeueRun(run string) bool {
 	return len(s.waiting) < n
 }
 
-// CancelRun ends a run permanently, even while it works. With an error the run has not ended, and what was in the queue is there again.
+// CancelRun ends a run permanently, even while it works. With an error the run has not ended, and what was in the queue
+// is there again.
 func (s *Service) CancelRun(ctx context.Context, id string) error {
 	detail, err := findRunFor(ctx, s, ScopeStart, id)
 	if err != nil {

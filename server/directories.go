@@ -8,7 +8,8 @@ import (
 	"raddle.dev/internal/process/app"
 )
 
-// Directories are the services of several working directories, such as those in which an editor works. The zero value is ready.
+// Directories are the services of several working directories, such as those in which an editor works. The zero value
+// is ready.
 type Directories struct {
 	Log *slog.Logger // nil: no log
 

@@ -42,8 +42,8 @@ func (d *drive) requestPause() { d.once.pause.Do(func() { close(d.pause) }) }
 // requestInterrupt ends the current turn.
 func (d *drive) requestInterrupt() { d.once.interrupt.Do(func() { close(d.interrupt) }) }
 
-// A receipt says where in the journal is what a drive begins with, or why it is not there. It is settled once: later outcomes of
-// the drive do not change it.
+// A receipt says where in the journal is what a drive begins with, or why it is not there. It is settled once: later
+// outcomes of the drive do not change it.
 type receipt struct {
 	once sync.Once
 	done chan struct{} // closed when it is settled
@@ -54,13 +54,14 @@ type receipt struct {
 // settle says that everything up to a place is in the journal, or why what was given is not.
 func (r *receipt) settle(at runs.Point, err error) {
 	r.once.Do(func() {
-		r.at, r.err = at, err
+		r.at = at
+		r.err = err
 		close(r.done)
 	})
 }
 
-// wait returns what the receipt says. If it says nothing for long, the error is of the kind [failure.Unavailable]: no one knows yet
-// whether the record is there. The drive continues in any case: a dropped connection cancels nothing.
+// wait returns what the receipt says. If it says nothing for long, the error is of the kind [failure.Unavailable]: no
+// one knows yet whether the record is there. The drive continues in any case: a dropped connection cancels nothing.
 func (r *receipt) wait(ctx context.Context) (runs.Point, error) {
 	timer := time.NewTimer(confirmWait)
 	defer timer.Stop()
@@ -101,8 +102,9 @@ func newUnrecordedError(run string) error {
 }
 
 // launchRun drives a prepared run if there is a place for it. Otherwise it records the start or the answers, releases
-// the run and puts it in the queue. It returns when everything that was given is in the journal, and the place of the record. With an error
-// nothing of it is there, unless the error is of the kind [failure.Unavailable]: then the journal must be read to know it.
+// the run and puts it in the queue. It returns when everything that was given is in the journal, and the place of the
+// record. With an error nothing of it is there, unless the error is of the kind [failure.Unavailable]: then the journal
+// must be read to know it.
 func (s *Service) launchRun(ctx context.Context, l launch) (runs.Point, error) {
 	run := l.run.ID
 	l.keep = s.files.hasMark(run)
@@ -121,7 +123,8 @@ func (s *Service) launchRun(ctx context.Context, l launch) (runs.Point, error) {
 	}
 	var at runs.Point
 	if err == nil {
-		err = s.files.notePending(run) // another service must not take the end of the short drive that records it for someone's wish
+		// another service must not take the end of the short drive that records it for someone's wish
+		err = s.files.notePending(run)
 	}
 	if err == nil {
 		if at, err = s.recordOnly(ctx, l); err != nil && !l.keep && !failure.IsUnavailable(err) {
@@ -169,8 +172,8 @@ func (s *Service) recordOnly(ctx context.Context, l launch) (at runs.Point, err 
 	return app.RecordChange(ctx, s.process, app.RunChange{Run: l.run, Answers: l.ahead})
 }
 
-// reservePlace returns a drive for a prepared run if a place is free, and nil otherwise. It waits for the end of a drive that has the run: that
-// one is about to find out that the run is taken, or has just left it.
+// reservePlace returns a drive for a prepared run if a place is free, and nil otherwise. It waits for the end of a
+// drive that has the run: that one is about to find out that the run is taken, or has just left it.
 func (s *Service) reservePlace(ctx context.Context, run string) (*drive, error) {
 	for {
 		s.mu.Lock()
@@ -273,7 +276,8 @@ func (s *Service) resumeQueued(d *drive) {
 		return
 	}
 	l := launch{run: run, keep: true, mark: m.ID, hold: s.worker.hold(d.run, run.Thread)}
-	if id, err := s.recovery.markRun(d.run); err == nil { // also no longer pending: from here on, a pause is someone's wish
+	// also no longer pending: from here on, a pause is someone's wish
+	if id, err := s.recovery.markRun(d.run); err == nil {
 		l.mark = id
 	} else {
 		s.log.Warn("a run keeps the mark of an earlier drive", "run", d.run, "error", err)

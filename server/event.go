@@ -11,8 +11,8 @@ import (
 	"raddle.dev/internal/report/updates"
 )
 
-// An Event is one thing that happened in a run. Events with an ID are in the journal: every subscriber sees each of them
-// once and in order. Those without one, such as the text of a reply as it comes, are only seen while they happen.
+// An Event is one thing that happened in a run. Events with an ID are in the journal: every subscriber sees each of
+// them once and in order. Those without one, such as the text of a reply as it comes, are only seen while they happen.
 type Event struct {
 	graph.Event
 
@@ -73,11 +73,12 @@ func (p position) nextPosition(ev *graph.Event) position {
 	return position{p.record, p.place + 1}
 }
 
-// encodeEvent returns an event with its line. Paths are those of conversations: the lead of a team has the path of its team, whether the event comes from
-// a drive or from the journal.
+// encodeEvent returns an event with its line. Paths are those of conversations: the lead of a team has the path of its
+// team, whether the event comes from a drive or from the journal.
 func (s *Service) encodeEvent(ev graph.Event, run string, at position) Event {
 	ev.Path = updates.PlainPath(ev.Path)
-	ev.Run, ev.Seq = run, ev.Record
+	ev.Run = run
+	ev.Seq = ev.Record
 	line, err := json.Marshal(ev)
 	if err != nil { // a node sent a value that JSON cannot represent
 		ev.Body = graph.ValueEmitted{Value: agent.Warning{Text: err.Error()}}

@@ -181,7 +181,8 @@ func (f *feed) join(ctx context.Context, sub *Subscription) (joined bool, err er
 	}
 	switch {
 	case f.journal == nil || len(f.subs) == 0:
-		f.journal, f.at = sub.journal, sub.at
+		f.journal = sub.journal
+		f.at = sub.at
 	case f.journal.Last() != sub.journal.Last():
 		return false, nil
 	}
@@ -264,8 +265,8 @@ func (f *feed) readView(ctx context.Context, view **runs.View) (d *runs.Detail, 
 	return (*view).Detail, nil
 }
 
-// lookOnce passes on what is new, and ends the subscriptions of a run that does not continue by itself. The view is of that run, and nil before
-// the first look that needs it.
+// lookOnce passes on what is new, and ends the subscriptions of a run that does not continue by itself. The view is of
+// that run, and nil before the first look that needs it.
 func (f *feed) lookOnce(ctx context.Context, view **runs.View) {
 	active := f.service.isActive(f.run)
 	var d *runs.Detail

@@ -20,8 +20,8 @@ import (
 	"raddle.dev/internal/storage/runs"
 )
 
-// stateFiles are what a service keeps on disk in addition to the journals: a mark for each run that it drives or has in its
-// queue, the places at which runs stop, and the runs of idempotency keys. They belong to one store.
+// stateFiles are what a service keeps on disk in addition to the journals: a mark for each run that it drives or has in
+// its queue, the places at which runs stop, and the runs of idempotency keys. They belong to one store.
 type stateFiles struct {
 	drives string // directory of the marks, named by run
 	breaks string // directory of the places at which runs stop, named by run
@@ -45,7 +45,8 @@ func openStateFiles(dir, store string) (*stateFiles, error) {
 	return f, f.removeParts()
 }
 
-// removeParts removes files that were being written when a service was killed. Another service that is writing one writes it again.
+// removeParts removes files that were being written when a service was killed. Another service that is writing one
+// writes it again.
 func (f *stateFiles) removeParts() error {
 	for _, pattern := range []string{filepath.Join(f.drives, "*"), filepath.Join(f.breaks, "*"), filepath.Join(f.keys, "*", "*")} {
 		left, err := filepath.Glob(pattern + partSuffix)
@@ -63,8 +64,10 @@ func (f *stateFiles) removeParts() error {
 
 // A mark says that a service drives a run or has it in its queue.
 type mark struct {
-	ID      string // of who took the run up last: who takes it up makes a new mark
-	Pending bool   // the run is to be continued even if it is paused: it waits for a place, or a service has stopped it because it ended itself
+	ID string // of who took the run up last: who takes it up makes a new mark
+	// the run is to be continued even if it is paused: it waits for a place, or a service has stopped it because it
+	// ended itself
+	Pending bool
 }
 
 // pendingNote follows the id in the mark of a run that is to be continued even if it is paused.
@@ -109,8 +112,8 @@ func (f *stateFiles) hasMark(run string) bool {
 	return ok
 }
 
-// removeMark records that the service does not drive a run any more. It does nothing if the mark has another id: another service has taken the
-// run up since.
+// removeMark records that the service does not drive a run any more. It does nothing if the mark has another id:
+// another service has taken the run up since.
 func (f *stateFiles) removeMark(run, id string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -191,7 +194,8 @@ func (f *stateFiles) writeKey(key string, e keyEntry) error {
 	return nil
 }
 
-// keptDays returns the directories of the days whose keys are kept, today's first: a key is kept for a day at least, and for two at most.
+// keptDays returns the directories of the days whose keys are kept, today's first: a key is kept for a day at least,
+// and for two at most.
 func (f *stateFiles) keptDays() []string {
 	now := f.now().UTC()
 	return []string{now.Format(time.DateOnly), now.AddDate(0, 0, -1).Format(time.DateOnly)}
@@ -238,8 +242,8 @@ func hashText(text []byte) string {
 // partSuffix is that of files that are not complete.
 const partSuffix = ".part"
 
-// writeSynced writes a file that is complete after a power loss, or absent. A service that starts removes files that are being written:
-// then the file is written again.
+// writeSynced writes a file that is complete after a power loss, or absent. A service that starts removes files that
+// are being written: then the file is written again.
 func writeSynced(path string, text []byte) error {
 	err := writeOnce(path, text)
 	for range 3 {
@@ -255,7 +259,8 @@ func writeSynced(path string, text []byte) error {
 }
 
 func writeOnce(path string, text []byte) error {
-	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*"+partSuffix) // several services may write it at once
+	// several services may write it at once
+	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*"+partSuffix)
 	if err != nil {
 		return err
 	}

@@ -22,7 +22,8 @@ type Grant struct {
 // maxGrantText is the length of the longest text about a grant, in bytes.
 const maxGrantText = 500
 
-// noteGrants tells the caller of a context which of some answers allow something. open are the questions that they answered.
+// noteGrants tells the caller of a context which of some answers allow something. open are the questions that they
+// answered.
 func noteGrants(ctx context.Context, s *Service, run string, open []graph.Question, answers []graph.Answer) {
 	caller, _ := CallerOf(ctx)
 	if caller.NoteGrant == nil {
@@ -39,13 +40,15 @@ func noteGrants(ctx context.Context, s *Service, run string, open []graph.Questi
 	}
 }
 
-// NoteAhead tells the caller of a context, at once, which answers it has given to questions that a run has not asked yet.
+// NoteAhead tells the caller of a context, at once, which answers it has given to questions that a run has not asked
+// yet.
 func NoteAhead(ctx context.Context, s *Service, run string, answers []graph.Answer) {
 	caller, _ := CallerOf(ctx)
 	var questions, choices []string
 	for _, a := range answers {
 		if choice := choiceOf(a.Value); a.Refused == "" && !isRefusal(choice) {
-			questions, choices = append(questions, a.ID), append(choices, choice)
+			questions = append(questions, a.ID)
+			choices = append(choices, choice)
 		}
 	}
 	if caller.NoteGrant != nil && len(questions) > 0 {

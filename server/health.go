@@ -11,10 +11,12 @@ import (
 	"raddle.dev/internal/storage/runs"
 )
 
-// RetryAfter is the value of the header Retry-After of answers that say that the store or the server cannot do something now, in seconds.
+// RetryAfter is the value of the header Retry-After of answers that say that the store or the server cannot do
+// something now, in seconds.
 const RetryAfter = "10"
 
-// storeHealth is the outcome of the last look at the store. A look counts for some seconds, however often it is asked for.
+// storeHealth is the outcome of the last look at the store. A look counts for some seconds, however often it is asked
+// for.
 type storeHealth struct {
 	mu    sync.Mutex // held while the store is looked at
 	err   error
@@ -29,8 +31,8 @@ const (
 	probeCounts  = 3 * time.Second
 )
 
-// CheckStore returns why the store cannot be read and written now, or nil. It writes a lease of its own and removes it again; what
-// a run has tried to append last counts too. The error is of the kind [failure.Unavailable].
+// CheckStore returns why the store cannot be read and written now, or nil. It writes a lease of its own and removes it
+// again; what a run has tried to append last counts too. The error is of the kind [failure.Unavailable].
 func CheckStore(ctx context.Context, s *Service) error {
 	h := &s.health
 	h.mu.Lock()
@@ -85,8 +87,8 @@ func newDiskError(s *Service, dir string, free, least uint64) error {
 	return &failure.Error{Kind: failure.Unavailable, Err: &DiskLowError{dir, free, least}, Next: "make room on the disk, or lower min_free_disk in config.yaml"}
 }
 
-// CheckRoom returns why no run can be started now, or nil: the store cannot be written, or its disk or that of the state directory is
-// almost full. Answers and cancellations need no such check.
+// CheckRoom returns why no run can be started now, or nil: the store cannot be written, or its disk or that of the
+// state directory is almost full. Answers and cancellations need no such check.
 func CheckRoom(ctx context.Context, s *Service) error {
 	least := cmp.Or(s.process.Config.MinFreeDisk, usualFreeDisk)
 	if space, known := runs.ReadFreeSpace(s.process.Runs); known && least > 0 && space.Free < uint64(least) {

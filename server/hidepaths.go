@@ -10,16 +10,18 @@ import (
 	"raddle.dev/internal/base/pattern"
 )
 
-// pathStart matches where an absolute path may begin in a text: after what is no part of a name, and perhaps as an address of a file. The path is
-// that of a root, a home directory or a drive.
+// pathStart matches where an absolute path may begin in a text: after what is no part of a name, and perhaps as an
+// address of a file. The path is that of a root, a home directory or a drive.
 var pathStart = pattern.CompileLater(`(?:^|[^\pL\pN/\\._~%+*?&#-])((?:file://)?(?:~?/|[A-Za-z]:[/\\]|\\\\)[^\s/\\])`)
 
-// pathRest matches what follows in a path until a character that ends it. A colon or comma with a name behind it is a part of the path.
+// pathRest matches what follows in a path until a character that ends it. A colon or comma with a name behind it is a
+// part of the path.
 var pathRest = pattern.CompileLater("^(?:[^\\s'\"`;:,()\\[\\]{}<>|]|[:,][^\\s'\"`;:,()\\[\\]{}<>|\\pN])*")
 
-// HidePaths returns the text of an error as callers may read it: it names agents by their names, files of agents and of the workspace by their paths
-// below them, and other files by the last part of their paths. Where something lies on the server is none of a caller's business. A text
-// that only looks like a path, such as the place of a value in JSON or an address of the server, stays. s is nil if there is no service yet.
+// HidePaths returns the text of an error as callers may read it: it names agents by their names, files of agents and of
+// the workspace by their paths below them, and other files by the last part of their paths. Where something lies on the
+// server is none of a caller's business. A text that only looks like a path, such as the place of a value in JSON or an
+// address of the server, stays. s is nil if there is no service yet.
 func HidePaths(text string, s *Service) string {
 	if !strings.ContainsAny(text, `/\`) {
 		return text
@@ -42,7 +44,8 @@ func HidePaths(text string, s *Service) string {
 			b.WriteString(text)
 			return b.String()
 		}
-		begin, quote := at[2], byte(0)
+		begin := at[2]
+		quote := byte(0)
 		if begin > 0 {
 			quote = text[begin-1]
 		}

@@ -25,7 +25,8 @@ func (e *QuotaError) FormatSeconds() string {
 	return strconv.Itoa(int(math.Ceil(e.RetryAfter.Seconds())))
 }
 
-// takeStart counts the start of a run by the caller of a context. The error is a [*QuotaError] if the caller may start none now.
+// takeStart counts the start of a run by the caller of a context. The error is a [*QuotaError] if the caller may start
+// none now.
 func takeStart(ctx context.Context) error {
 	if c, ok := CallerOf(ctx); ok && c.TakeStart != nil {
 		return c.TakeStart()

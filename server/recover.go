@@ -15,8 +15,8 @@ const lookInterval = 10 * time.Second
 // maxBackoff is the longest time between two attempts to continue a run that cannot be continued.
 const maxBackoff = time.Hour
 
-// A recovery continues runs that have a mark and that no one drives: after a kill, an error of the store or a rolling restart. It is safe
-// for concurrent use.
+// A recovery continues runs that have a mark and that no one drives: after a kill, an error of the store or a rolling
+// restart. It is safe for concurrent use.
 type recovery struct {
 	service *Service
 
@@ -67,7 +67,8 @@ func (r *recovery) start(s *Service) error {
 	return nil
 }
 
-// markRun records that the service drives a run or has it in its queue. The caller holds the lock of the run. It returns the id of the mark.
+// markRun records that the service drives a run or has it in its queue. The caller holds the lock of the run. It
+// returns the id of the mark.
 func (r *recovery) markRun(run string) (mark string, err error) {
 	if r.service.worker != nil {
 		return "", nil
@@ -109,7 +110,8 @@ func (r *recovery) look(ctx context.Context) {
 	}
 }
 
-// canContinue reports whether a run with a mark is to be continued now. It removes the mark of a run that is over or waits.
+// canContinue reports whether a run with a mark is to be continued now. It removes the mark of a run that is over or
+// waits.
 func (r *recovery) canContinue(ctx context.Context, run string) (bool, error) {
 	s := r.service
 	mark, _ := s.files.readMark(run)
@@ -140,8 +142,8 @@ func (r *recovery) canContinue(ctx context.Context, run string) (bool, error) {
 	return false, err
 }
 
-// releaseMark removes a mark of a run that was read before the run, because no one is to continue it. It does nothing and reports false if another
-// process has taken the run up since.
+// releaseMark removes a mark of a run that was read before the run, because no one is to continue it. It does nothing
+// and reports false if another process has taken the run up since.
 func releaseMark(s *Service, d *runs.Detail, m mark) (released bool, err error) {
 	st, err := s.process.Runs.OpenStore()
 	if err != nil {
@@ -170,8 +172,8 @@ func (r *recovery) isDue(run string) bool {
 	return o == nil || !time.Now().Before(o.until)
 }
 
-// noteFailure remembers why a run could not be continued, so that the attempts become rare; it logs each reason once. An error of the
-// store says nothing about the run, and neither does another process that drives it.
+// noteFailure remembers why a run could not be continued, so that the attempts become rare; it logs each reason once.
+// An error of the store says nothing about the run, and neither does another process that drives it.
 func (r *recovery) noteFailure(run string, err error) {
 	if failure.IsUnavailable(err) || is[*runs.BusyError](err) || is[*runs.EndedError](err) {
 		return

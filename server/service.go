@@ -18,13 +18,14 @@ import (
 
 // Options say how a service works. The zero value works.
 type Options struct {
-	MaxRuns    int          // how many runs are driven at once; 0: 64
-	AllowPaths bool         // an agent may also be named by its path
-	Recover    bool         // continue also runs that another service of the same state directory was driving when it was stopped or killed
-	Network    bool         // requests come from a network: each needs a caller with the scope for what it does
-	Log        *slog.Logger // developer log; nil: none
-	NoWorker   bool         // drive nothing: record starts and answers, for the workers of the same store
-	RemoveOld  bool         // remove now and every hour the runs that are older than the configuration keeps them
+	MaxRuns    int  // how many runs are driven at once; 0: 64
+	AllowPaths bool // an agent may also be named by its path
+	// continue also runs that another service of the same state directory was driving when it was stopped or killed
+	Recover   bool
+	Network   bool         // requests come from a network: each needs a caller with the scope for what it does
+	Log       *slog.Logger // developer log; nil: none
+	NoWorker  bool         // drive nothing: record starts and answers, for the workers of the same store
+	RemoveOld bool         // remove now and every hour the runs that are older than the configuration keeps them
 }
 
 const defaultMaxRuns = 64
@@ -196,8 +197,8 @@ func (s *Service) readUsage(ctx context.Context, id string) (*runs.View, error) 
 	return s.process.Runs.ReadUsage(ctx, id)
 }
 
-// threadOf returns the thread of a turn of a session that this service drives: as long as it does, that is the newest run there, and it need
-// not be looked for in all sessions. It is "" for every other run.
+// threadOf returns the thread of a turn of a session that this service drives: as long as it does, that is the newest
+// run there, and it need not be looked for in all sessions. It is "" for every other run.
 func (s *Service) threadOf(run string) string {
 	if d := s.findDrive(run); d != nil {
 		if work := d.work.Load(); work != nil && work.Thread != run {
@@ -207,7 +208,8 @@ func (s *Service) threadOf(run string) string {
 	return ""
 }
 
-// findRunFor is findRun for a caller who needs a scope: the error is a [*ScopeError] if the caller of ctx does not have it.
+// findRunFor is findRun for a caller who needs a scope: the error is a [*ScopeError] if the caller of ctx does not have
+// it.
 func findRunFor(ctx context.Context, s *Service, scope Scope, id string) (*runs.Detail, error) {
 	if err := s.RequireScope(ctx, scope); err != nil {
 		return nil, err

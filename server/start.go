@@ -20,12 +20,14 @@ type StartRequest struct {
 	Agent     string            `json:"agent"` // name in the catalogue, or a path if the service allows paths
 	Prompt    string            `json:"prompt"`
 	Variables map[string]string `json:"variables,omitempty"`
-	Session   string            `json:"session,omitempty"` // conversation of an agent that is not a graph; "": as the agent says
-	Model     string            `json:"model,omitempty"`   // replaces every model
-	Headless  bool              `json:"headless,omitempty"`
-	Answers   []graph.Answer    `json:"answers,omitempty"` // to questions that the run will ask
-	Files     []attach.File     `json:"files,omitempty"`   // what is attached to the prompt; their names are never opened
-	Key       string            `json:"-"`                 // idempotency key: the same key gives the same run; "": none
+	// conversation of an agent that is not a graph; "": as the agent says
+	Session  string         `json:"session,omitempty"`
+	Model    string         `json:"model,omitempty"` // replaces every model
+	Headless bool           `json:"headless,omitempty"`
+	Answers  []graph.Answer `json:"answers,omitempty"` // to questions that the run will ask
+	// what is attached to the prompt; their names are never opened
+	Files []attach.File `json:"files,omitempty"`
+	Key   string        `json:"-"` // idempotency key: the same key gives the same run; "": none
 }
 
 // StartRun starts a run and returns its id when its start is recorded: the run is then driven, or waits for a place. It
@@ -72,8 +74,8 @@ func (s *Service) StartRun(ctx context.Context, req StartRequest) (run string, e
 	}
 }
 
-// startKeyed starts a run, unless a request with the same key has started one: then it returns that. It works on one request with a key at a time,
-// of all services that share their files.
+// startKeyed starts a run, unless a request with the same key has started one: then it returns that. It works on one
+// request with a key at a time, of all services that share their files.
 func startKeyed(ctx context.Context, s *Service, req StartRequest) (run string, err error) {
 	release, err := s.keyed.lock(ctx, req.Key)
 	if err != nil {
@@ -106,8 +108,8 @@ func startKeyed(ctx context.Context, s *Service, req StartRequest) (run string, 
 	return s.startNew(ctx, req, func(run *app.Run) error { return s.files.writeKey(req.Key, keyEntry{run.ID, run.Thread, hash}) })
 }
 
-// findKeyed reports whether the start of a run is recorded that an earlier request with the same key has started. The error is of the kind
-// [failure.Unavailable] as long as a drive may still record it.
+// findKeyed reports whether the start of a run is recorded that an earlier request with the same key has started. The
+// error is of the kind [failure.Unavailable] as long as a drive may still record it.
 func findKeyed(ctx context.Context, s *Service, key keyEntry) (recorded bool, err error) {
 	if d := s.findDrive(key.Run); d != nil {
 		if _, err := d.receipt.wait(ctx); failure.IsUnavailable(err) {

@@ -33,9 +33,10 @@ type RunState struct {
 	Questions []graph.Question `json:"questions"`           // those that are open
 	Error     string           `json:"error,omitempty"`     // why it failed
 	Usage     llm.Usage        `json:"usage"`               // of all model calls that are recorded
-	Cost      *float64         `json:"cost,omitempty"`      // in the currency of the prices; nil if a price is not known
-	At        int64            `json:"at"`                  // number of its newest record
-	Record    *runs.Record     `json:"-"`                   // what its start recorded; nil if raddle did not start it
+	// in the currency of the prices; nil if a price is not known
+	Cost   *float64     `json:"cost,omitempty"`
+	At     int64        `json:"at"` // number of its newest record
+	Record *runs.Record `json:"-"`  // what its start recorded; nil if raddle did not start it
 
 	asks bool // nothing but a person can continue it
 
@@ -51,8 +52,8 @@ func (st RunState) MarshalJSON() ([]byte, error) {
 	return json.Marshal(plain(st))
 }
 
-// ReadChangedState is [Service.ReadState] for the caller who has just started or changed a run. One without the scope read gets a state that says
-// only which run it is.
+// ReadChangedState is [Service.ReadState] for the caller who has just started or changed a run. One without the scope
+// read gets a state that says only which run it is.
 func ReadChangedState(ctx context.Context, s *Service, id string) (*RunState, error) {
 	if is[*ScopeError](s.RequireScope(ctx, ScopeRead)) {
 		return &RunState{Run: id, hidden: true}, nil
@@ -60,8 +61,8 @@ func ReadChangedState(ctx context.Context, s *Service, id string) (*RunState, er
 	return s.ReadState(ctx, id)
 }
 
-// Position returns the place of the newest record, for SubscribeOptions.After: a subscription that begins there has only what came after this
-// state was read.
+// Position returns the place of the newest record, for SubscribeOptions.After: a subscription that begins there has
+// only what came after this state was read.
 func (st *RunState) Position() string { return strconv.FormatInt(st.At, 10) }
 
 // ReadState returns what a run is now, whichever process drives it. id may be a unique prefix, last or last~N.
@@ -88,7 +89,8 @@ func (s *Service) newState(ctx context.Context, d *runs.View) (*RunState, error)
 	}
 	if d.Snapshot.Status == graph.Done && d.Status == graph.Done.String() {
 		o := flow.OutcomeOf(graph.Result{Status: graph.Done, Value: d.Snapshot.Result})
-		st.Output, st.ExitCode = o.Output, o.ExitCode
+		st.Output = o.Output
+		st.ExitCode = o.ExitCode
 	}
 	calls, err := d.ReadModels(ctx)
 	if err != nil {
@@ -101,7 +103,8 @@ func (s *Service) newState(ctx context.Context, d *runs.View) (*RunState, error)
 		case err != nil:
 			return nil, err
 		case waits && job.GivenUp:
-			st.Status, st.Error = runs.GivenUp, strings.TrimSuffix(job.Reasons, "\n")
+			st.Status = runs.GivenUp
+			st.Error = strings.TrimSuffix(job.Reasons, "\n")
 		case waits:
 			st.Status = Queued
 		}

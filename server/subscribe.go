@@ -12,11 +12,13 @@ import (
 
 // SubscribeOptions say what a subscriber wants to see.
 type SubscribeOptions struct {
-	After         string // id of the last event that the caller has seen, or the number of a record; "": from the start of the run
-	UntilQuestion bool   // the subscription also ends when the run waits for an answer
+	// id of the last event that the caller has seen, or the number of a record; "": from the start of the run
+	After         string
+	UntilQuestion bool // the subscription also ends when the run waits for an answer
 }
 
-// ErrSlow reports a subscriber that did not read its events in time. It can subscribe again after the last one that it read.
+// ErrSlow reports a subscriber that did not read its events in time. It can subscribe again after the last one that it
+// read.
 var ErrSlow = errors.New("the subscriber is too slow: too many events are waiting for it")
 
 // maxBuffered is the size of the events that may wait for one subscriber, in bytes.
@@ -43,7 +45,8 @@ type Subscription struct {
 	wake  chan struct{}
 }
 
-// Subscribe follows a run from a position in its journal. The subscription ends with ctx, or with the loop over its events.
+// Subscribe follows a run from a position in its journal. The subscription ends with ctx, or with the loop over its
+// events.
 func (s *Service) Subscribe(ctx context.Context, run string, o SubscribeOptions) (*Subscription, error) {
 	if err := s.RequireScope(ctx, ScopeRead); err != nil {
 		return nil, err
@@ -70,8 +73,8 @@ func (s *Service) Subscribe(ctx context.Context, run string, o SubscribeOptions)
 	}, nil
 }
 
-// Events returns the events. The sequence ends when the run has ended or has stopped, or waits for an answer if the options say so. An
-// error is last: that of the context, of the store, or ErrSlow. The sequence can be used once.
+// Events returns the events. The sequence ends when the run has ended or has stopped, or waits for an answer if the
+// options say so. An error is last: that of the context, of the store, or ErrSlow. The sequence can be used once.
 func (sub *Subscription) Events() iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		sub.feed = sub.service.feeds.acquire(sub.service, sub.run)
@@ -111,7 +114,8 @@ func (sub *Subscription) Events() iter.Seq2[Event, error] {
 	}
 }
 
-// readJournal puts a batch of recorded events that the subscriber has not seen into the queue. more reports whether there are others.
+// readJournal puts a batch of recorded events that the subscriber has not seen into the queue. more reports whether
+// there are others.
 func (sub *Subscription) readJournal(ctx context.Context, live bool) (more bool, err error) {
 	events, more, err := sub.journal.ReadEvents(ctx, live)
 	for _, ev := range events {
@@ -136,7 +140,8 @@ func (sub *Subscription) push(ev *Event) bool {
 	sub.mu.Lock()
 	defer sub.mu.Unlock()
 	if sub.bytes+len(ev.Line) > maxBuffered {
-		sub.over, sub.err = true, ErrSlow
+		sub.over = true
+		sub.err = ErrSlow
 	} else {
 		sub.queue = append(sub.queue, ev)
 		sub.bytes += len(ev.Line)
@@ -150,7 +155,8 @@ func (sub *Subscription) finish(err error) {
 	sub.mu.Lock()
 	defer sub.mu.Unlock()
 	if !sub.over {
-		sub.over, sub.err = true, err
+		sub.over = true
+		sub.err = err
 	}
 	sub.requestRead()
 }
@@ -167,7 +173,9 @@ func (sub *Subscription) requestRead() {
 func (sub *Subscription) takeQueue() (batch []*Event, over bool, err error) {
 	sub.mu.Lock()
 	defer sub.mu.Unlock()
-	batch, sub.queue, sub.bytes = sub.queue, nil, 0
+	batch = sub.queue
+	sub.queue = nil
+	sub.bytes = 0
 	return batch, sub.over, sub.err
 }
 

@@ -9,8 +9,9 @@ import (
 	"raddle.dev/internal/storage/runs"
 )
 
-// EndFailedTurn cancels the last turn of a session if it has failed or was stopped, so that the session can continue with
-// another one: a caller that sees only conversations cannot resume it. A turn that works, waits, is paused or has crashed stays.
+// EndFailedTurn cancels the last turn of a session if it has failed or was stopped, so that the session can continue
+// with another one: a caller that sees only conversations cannot resume it. A turn that works, waits, is paused or has
+// crashed stays.
 func EndFailedTurn(ctx context.Context, s *Service, agent, session string) error {
 	st, err := s.ReadState(ctx, runs.NameSession(agent, session))
 	if failure.IsUnavailable(err) {

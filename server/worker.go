@@ -17,22 +17,24 @@ import (
 
 // How a worker takes part in the queue of its store.
 const (
-	jobTTL     = 15 * time.Second       // for how long a job belongs to a worker that does not renew it: as long as the lease of a drive
+	// for how long a job belongs to a worker that does not renew it: as long as the lease of a drive
+	jobTTL     = 15 * time.Second
 	renewEvery = 5 * time.Second        // how often a worker renews its jobs
 	takeEvery  = 500 * time.Millisecond // how often a worker with free places looks for jobs
 	busyDelay  = 2 * time.Second        // until a run is tried again that another process drives
 	awayDelay  = 5 * time.Second        // until a run is tried again for which the store did not answer
 
-	// runFormat is the newest format of the journals of runs that this program knows. A server with a lower one leaves such runs to others, so that two
-	// neighbouring versions may share a store: raise it when a drive writes what an older program cannot continue.
+	// runFormat is the newest format of the journals of runs that this program knows. A server with a lower one leaves
+	// such runs to others, so that two neighbouring versions may share a store: raise it when a drive writes what an
+	// older program cannot continue.
 	runFormat = 1
 )
 
 // maxAttempts is how many drives of a run may fail, one after the other, before no worker takes it any more.
 const maxAttempts = 10
 
-// A worker is what makes a service drive the runs of its store, whoever has started them. The store says which: see [journal.Queue]. It is safe for
-// concurrent use.
+// A worker is what makes a service drive the runs of its store, whoever has started them. The store says which: see
+// [journal.Queue]. It is safe for concurrent use.
 type worker struct {
 	service *Service
 	queue   journal.Queue
@@ -47,8 +49,8 @@ type worker struct {
 	away  bool                     // the store did not answer at the last look
 }
 
-// openWorker makes a service a worker of the queue of its store. It returns nil if there is none: then the files of the service say which runs it has
-// left.
+// openWorker makes a service a worker of the queue of its store. It returns nil if there is none: then the files of the
+// service say which runs it has left.
 func openWorker(s *Service, q journal.Queue) *worker {
 	if q == nil {
 		return nil
@@ -70,7 +72,8 @@ func openWorker(s *Service, q journal.Queue) *worker {
 	}
 }
 
-// start takes over the runs that an older program has left in files, and starts the loop that renews jobs and looks for others.
+// start takes over the runs that an older program has left in files, and starts the loop that renews jobs and looks for
+// others.
 func (w *worker) start() error {
 	if w.service.options.Recover {
 		if err := w.adoptMarks(); err != nil {
@@ -178,7 +181,8 @@ func (w *worker) share(ctx context.Context) {
 	}
 }
 
-// take takes jobs for the places that are free. It takes none as long as jobs of this service may be due that it has not been able to renew.
+// take takes jobs for the places that are free. It takes none as long as jobs of this service may be due that it has
+// not been able to renew.
 func (w *worker) take(ctx context.Context) {
 	s := w.service
 	if !s.options.Recover || s.IsDraining() || time.Since(w.renewed) > jobTTL-renewEvery/2 {
@@ -218,7 +222,8 @@ func (w *worker) giveUp(job *journal.DriveJob) {
 	s.feeds.noteStopped(job.Run)
 }
 
-// hold returns what the service holds of a run that it is about to drive, and makes it if it holds nothing. It is nil without a queue.
+// hold returns what the service holds of a run that it is about to drive, and makes it if it holds nothing. It is nil
+// without a queue.
 func (w *worker) hold(run, thread string) *journal.Hold {
 	if w == nil {
 		return nil
@@ -276,7 +281,8 @@ func (w *worker) finish(run string) {
 	}
 }
 
-// giveBack lets other workers have the job of a run. If the store does not answer, the job is due when it has not been renewed.
+// giveBack lets other workers have the job of a run. If the store does not answer, the job is due when it has not been
+// renewed.
 func (w *worker) giveBack(run string, r journal.Return) {
 	h := w.release(run)
 	if h == nil {
@@ -299,8 +305,8 @@ func (w *worker) release(run string) *journal.Hold {
 	return h
 }
 
-// fail says why a run could not be continued: it is tried again later, more and more rarely, and in the end not at all. What the store or another
-// process is the reason for does not count.
+// fail says why a run could not be continued: it is tried again later, more and more rarely, and in the end not at all.
+// What the store or another process is the reason for does not count.
 func (w *worker) fail(run string, err error) {
 	if w == nil {
 		return
@@ -325,7 +331,8 @@ func (w *worker) fail(run string, err error) {
 	}
 }
 
-// settle is the end of a drive. What its last record has done to the job is done; this is for drives that ended without one.
+// settle is the end of a drive. What its last record has done to the job is done; this is for drives that ended without
+// one.
 func (w *worker) settle(d *drive, h *journal.Hold, status graph.Status, err error) {
 	if w == nil {
 		return

@@ -47,7 +47,11 @@ func (s *state) applyEnd(e entry) outcome {
 	out := outcome{ended: s.removeBelow(m)}
 	s.withdrawQuestions(m.id)
 	s.spent = sumSpend(s.spent, e.Spent)
-	m.status, m.output, m.problem, m.prompt, m.inbox = completed, e.Text, e.Error, "", nil
+	m.status = completed
+	m.output = e.Text
+	m.problem = e.Error
+	m.prompt = ""
+	m.inbox = nil
 	if e.Error != "" {
 		m.status = failed
 	}
@@ -67,14 +71,15 @@ func (s *state) applyEnd(e entry) outcome {
 
 // outputResult is the output of an agent.
 type outputResult struct {
-	Status     string        `json:"status"`
-	ID         string        `json:"id"`
-	Agent      string        `json:"agent"`
-	ExitStatus string        `json:"exit_status"`
-	Output     string        `json:"output"`
-	Error      string        `json:"error,omitempty"`
-	Stuck      []stuckTask   `json:"blocked_for_ever,omitempty"` // tasks of the collector that no earlier result has named
-	Pending    []*escalation `json:"pending_escalations,omitempty"`
+	Status     string `json:"status"`
+	ID         string `json:"id"`
+	Agent      string `json:"agent"`
+	ExitStatus string `json:"exit_status"`
+	Output     string `json:"output"`
+	Error      string `json:"error,omitempty"`
+	// tasks of the collector that no earlier result has named
+	Stuck   []stuckTask   `json:"blocked_for_ever,omitempty"`
+	Pending []*escalation `json:"pending_escalations,omitempty"`
 }
 
 // applyCollect returns the output of one agent or of several. An output is returned
@@ -108,7 +113,8 @@ func (s *state) collectOne(by, id string) outcome {
 	}
 	f := outputResult{Status: m.status, ID: m.id, Agent: m.name, ExitStatus: "Completed", Output: m.output}
 	if m.status == failed {
-		f.ExitStatus, f.Error = fmt.Sprintf("Failed(%q)", m.problem), m.problem
+		f.ExitStatus = fmt.Sprintf("Failed(%q)", m.problem)
+		f.Error = m.problem
 	}
 	s.removeMember(m)
 	return outcome{result: f}
@@ -157,7 +163,10 @@ func (s *state) dispatchWaiting(by, key string) (started []spawnResult) {
 		m.purpose = firstWords(t.Subject)
 		s.startMember(m)
 		owner := "auto:" + m.name
-		t.Status, t.Owner, t.AgentID, m.task = taskInProgress, &owner, m.id, t.ID
+		t.Status = taskInProgress
+		t.Owner = &owner
+		t.AgentID = m.id
+		m.task = t.ID
 		started = append(started, newSpawnResult(m))
 	}
 	return started
@@ -305,6 +314,7 @@ func (s *state) applyReply(e entry) outcome {
 		s.escalations = slices.Delete(s.escalations, i, i+1)
 		return outcome{}
 	}
-	x.replied, x.reply = true, e.Text
+	x.replied = true
+	x.reply = e.Text
 	return outcome{result: replyResult{"ok", fmt.Sprintf("Reply sent to agent '%s' for escalation '%s'", x.Name, x.ID), x.Question}}
 }

@@ -210,7 +210,9 @@ const firstPause = 10 * time.Second
 // zero, the wait ends then. The caller must hold mu.
 func (h agentHandle) awaitOrAsk(ctx context.Context, on []string, until time.Time) (open []*escalation, err error) {
 	open = h.state.pendingQuestions(h.id)
-	task, now, wait := graph.TaskPath(ctx), time.Now(), time.Duration(0)
+	task := graph.TaskPath(ctx)
+	now := time.Now()
+	wait := time.Duration(0)
 	if !until.IsZero() {
 		wait = max(1, until.Sub(now))
 	}
@@ -270,6 +272,7 @@ func summarizeOutput(ctx context.Context, m llm.Model, redact func(string) strin
 // truncateMiddle returns the start and the end of a text, together about size characters.
 func truncateMiddle(text string, size int) string {
 	runes := []rune(text)
-	head, tail := size/2, len(runes)-size/2
+	head := size / 2
+	tail := len(runes) - size/2
 	return fmt.Sprintf("%s\n[… %d characters left out; the summary failed …]\n%s", string(runes[:head]), tail-head, string(runes[tail:]))
 }

@@ -37,10 +37,12 @@ type Member struct {
 	Fault error            // why it cannot be spawned; an agent that tries gets this error. nil: it can be spawned
 
 	// The following functions are not called for the lead. Each may be nil.
-	Open    func(ctx context.Context) error   // opens what the agent needs in this process, before it runs; an error is a failure of the agent
-	Input   func(prompt string) []graph.Write // its first writes; nil: those of agent.Turn
-	Output  func(graph.Child) string          // its output; nil: all replies of its models, which requires agent.Messages. Pure
-	Explain func(error) error                 // returns its failure in other words
+	// opens what the agent needs in this process, before it runs; an error is a failure of the agent
+	Open  func(ctx context.Context) error
+	Input func(prompt string) []graph.Write // its first writes; nil: those of agent.Turn
+	// its output; nil: all replies of its models, which requires agent.Messages. Pure
+	Output  func(graph.Child) string
+	Explain func(error) error // returns its failure in other words
 
 	Description string        // the purpose of the agent, shown to the agents that may spawn it
 	Spawn       *Spawn        // the agent may spawn others; nil: it may not
@@ -50,8 +52,9 @@ type Member struct {
 
 // Spawn says what an agent may spawn. The zero value is a good choice.
 type Spawn struct {
-	Max       int       // its own agents that may run at once, as set when the turn started; 0: 4; negative: none
-	Depth     int       // how deep the agents that it spawns may be; a lead without agents above it has depth 0; 0: 3; negative: none
+	Max int // its own agents that may run at once, as set when the turn started; 0: 4; negative: none
+	// how deep the agents that it spawns may be; a lead without agents above it has depth 0; 0: 3; negative: none
+	Depth     int
 	Only      []string  // the agents that it may spawn; nil: all
 	Summary   llm.Model // summarizes long outputs; nil: the agent's own model
 	Threshold int       // number of characters from which an output is summarized; 0: 4000; negative: every output
@@ -252,7 +255,8 @@ func (c *Config) spawnRules() map[string]Spawn {
 			return
 		}
 		r := *m.Spawn
-		r.Max, r.Depth = max(0, cmp.Or(r.Max, defaultMax)), max(0, cmp.Or(r.Depth, defaultDepth))
+		r.Max = max(0, cmp.Or(r.Max, defaultMax))
+		r.Depth = max(0, cmp.Or(r.Depth, defaultDepth))
 		r.Threshold = max(0, cmp.Or(r.Threshold, defaultThreshold))
 		r.Summary = cmp.Or(r.Summary, m.Agent.Model)
 		if r.Summary != nil {

@@ -14,11 +14,12 @@ import (
 type (
 	// AgentStarted says that an agent starts, or continues in another drive.
 	AgentStarted struct {
-		ID      string `json:"id"`
-		Agent   string `json:"agent"`
-		Parent  string `json:"parent"`            // the id of the agent that spawned it
-		Task    string `json:"task,omitempty"`    // of the parent's queue
-		Purpose string `json:"purpose,omitempty"` // the subject of its task, or the first words of its prompt, in one line
+		ID     string `json:"id"`
+		Agent  string `json:"agent"`
+		Parent string `json:"parent"`         // the id of the agent that spawned it
+		Task   string `json:"task,omitempty"` // of the parent's queue
+		// the subject of its task, or the first words of its prompt, in one line
+		Purpose string `json:"purpose,omitempty"`
 		Resumed bool   `json:"resumed,omitempty"` // an earlier drive started it
 	}
 	// AgentQueued says that an agent was spawned and waits for a place.

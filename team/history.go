@@ -67,7 +67,9 @@ func (h *History) Add(data []byte) error {
 		for i := range h.Agents {
 			h.recordEnd(h.Agents[i].ID, entry{At: e.At}) // of a turn that was edited or forked
 		}
-		h.state, h.at, h.tasks = newState(nil, nil), map[string]int{}, map[string][]int{}
+		h.state = newState(nil, nil)
+		h.at = map[string]int{}
+		h.tasks = map[string][]int{}
 	}
 	if by := h.state.agents[e.By]; by == nil && e.By != "" {
 		return fmt.Errorf("team: the log names agent %s, which was never spawned", e.By)
@@ -98,9 +100,11 @@ func (h *History) addSpawned(e entry) {
 	}
 	for _, m := range h.state.newlyStarted {
 		a := h.account(m)
-		a.Status, a.Began = running, e.At
+		a.Status = running
+		a.Began = e.At
 	}
-	h.state.newlyQueued, h.state.newlyStarted = nil, nil
+	h.state.newlyQueued = nil
+	h.state.newlyStarted = nil
 }
 
 // account returns the account of an agent, and creates it if there is none.
@@ -130,7 +134,10 @@ func (h *History) recordEnd(id string, e entry) {
 	if a == nil || a.Status != running && a.Status != queued {
 		return
 	}
-	a.Ended, a.Error, a.Spent, a.Status = e.At, e.Error, e.Spent, completed
+	a.Ended = e.At
+	a.Error = e.Error
+	a.Spent = e.Spent
+	a.Status = completed
 	switch {
 	case e.Op != opEnd:
 		a.Status = cancelled
@@ -163,7 +170,9 @@ func (h *History) updateTasks(e entry) {
 			h.Tasks = append(h.Tasks, Task{Parent: by, ID: t.ID, Subject: t.Subject})
 		}
 		now := &h.Tasks[h.tasks[by][i]]
-		now.Status, now.AgentID, now.BlockedBy = t.Status, t.AgentID, slices.Clone(t.BlockedBy)
+		now.Status = t.Status
+		now.AgentID = t.AgentID
+		now.BlockedBy = slices.Clone(t.BlockedBy)
 		if t.Agent != nil {
 			now.Agent = *t.Agent
 		}
@@ -175,8 +184,8 @@ func (h *History) updateTasks(e entry) {
 	}
 }
 
-// ReadCollected returns, for the outcome of a call that collects agents, how many of the agents have failed, and the error of the first of
-// them. It returns 0 for every other call.
+// ReadCollected returns, for the outcome of a call that collects agents, how many of the agents have failed, and the
+// error of the first of them. It returns 0 for every other call.
 func ReadCollected(toolName, outcome string) (failures int, first string) {
 	if toolName != collectTool {
 		return 0, ""

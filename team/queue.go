@@ -68,7 +68,8 @@ func (q *queue) findTask(id string) *task {
 func (q *queue) addTask(in newTask) (t *task, warnings []string) {
 	t = &task{ID: strconv.Itoa(len(q.tasks) + 1), Subject: in.Subject, Description: in.Description, Status: taskPending, BlockedBy: []string{}, Blocks: []string{}}
 	if in.Agent != "" {
-		t.Agent, t.Prompt = &in.Agent, &in.Prompt
+		t.Agent = &in.Agent
+		t.Prompt = &in.Prompt
 	}
 	for _, name := range in.BlockedBy {
 		id := taskID(name)
@@ -83,7 +84,8 @@ func (q *queue) addTask(in newTask) (t *task, warnings []string) {
 			if on.Status == taskFailed {
 				warnings = append(warnings, fmt.Sprintf("Dependency task '%s' has failed: this task will remain blocked", on.ID))
 			}
-			t.BlockedBy, on.Blocks = append(t.BlockedBy, on.ID), append(on.Blocks, t.ID)
+			t.BlockedBy = append(t.BlockedBy, on.ID)
+			on.Blocks = append(on.Blocks, t.ID)
 			t.Status = taskBlocked
 		}
 	}
@@ -247,7 +249,8 @@ func remindAgent(ctx context.Context, s graph.State, most int) (graph.Update, er
 		stuck = at.newlyStuck()
 	}
 	at.mu.Unlock()
-	if len(ids) == 0 && len(stuck) == 0 || count >= most { // running agents end with this agent, and no task starts after them
+	// running agents end with this agent, and no task starts after them
+	if len(ids) == 0 && len(stuck) == 0 || count >= most {
 		return graph.Update{}, nil
 	}
 	return graph.Put(reminded.Set(count+1), agent.Messages.Set([]agent.Entry{{Message: llm.User(formatReminder(ids, open, stuck)), By: nodeRemind}})), nil

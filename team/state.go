@@ -111,7 +111,8 @@ type entry struct {
 	Queued  bool        `json:"queued,omitempty"` // there was no place for the spawned agent
 	Spent   agent.Spend `json:"spent,omitzero"`
 
-	Places map[string]int `json:"places,omitempty"` // how many agents each may run at once, for readers that have only the log
+	// how many agents each may run at once, for readers that have only the log
+	Places map[string]int `json:"places,omitempty"`
 }
 
 // newTask contains the fields of a new task.
@@ -173,7 +174,8 @@ func newState(known map[string]string, rules map[string]Spawn) *state {
 // checkRules refuses an entry that the rules do not allow now. Entries of the log
 // are not checked again: what they have started continues under any rules.
 func (s *state) checkRules(e entry) outcome {
-	by, name := s.agents[e.By], e.Agent
+	by := s.agents[e.By]
+	name := e.Agent
 	if e.Op == opCreate {
 		name = e.Task.Agent
 	}
@@ -183,7 +185,8 @@ func (s *state) checkRules(e entry) outcome {
 	if why := s.spawnRefusal(by, name); why != "" {
 		return refuseEntry("%s", why)
 	}
-	most, queued := s.maxConcurrent(by), by.queuedChildren()
+	most := s.maxConcurrent(by)
+	queued := by.queuedChildren()
 	switch {
 	case e.Op != opSpawn:
 	case most <= 0:

@@ -25,11 +25,13 @@ type supervisor struct {
 	childCtx context.Context // of all agents
 
 	runningAgents map[string]*runningAgent // guarded by mu
-	interrupted   bool                     // the lead's turn was interrupted: only the lead runs, until it has ended; guarded by mu
-	relaunched    bool                     // the agents that an earlier drive left running are launched; guarded by mu
-	failed        error                    // of the lead, or of the journal; guarded by mu
-	broke         error                    // the shared budget is used up: an agent that calls a model or waits for others stops; guarded by mu
-	result        graph.State              // of the lead, when it has ended
+	// the lead's turn was interrupted: only the lead runs, until it has ended; guarded by mu
+	interrupted bool
+	relaunched  bool  // the agents that an earlier drive left running are launched; guarded by mu
+	failed      error // of the lead, or of the journal; guarded by mu
+	// the shared budget is used up: an agent that calls a model or waits for others stops; guarded by mu
+	broke  error
+	result graph.State // of the lead, when it has ended
 
 	prompted map[string]promptRecord // by escalation; guarded by mu
 	stuck    map[string]bool         // tasks that a reminder has named, by agent and task; guarded by mu

@@ -183,11 +183,13 @@ func changeTool(o op) func(context.Context, agentHandle, tool.Call, args) (tool.
 		e := entry{Op: o, Key: c.Key, By: h.id, ID: string(a.ID)}
 		switch o {
 		case opSpawn:
-			e.Agent, e.Text = string(a.Agent), string(a.Prompt)
+			e.Agent = string(a.Agent)
+			e.Text = string(a.Prompt)
 		case opComplete, opFail:
 			e.ID = taskID(string(a.TaskID))
 		case opReply:
-			e.ID, e.Text = string(a.EscalationID), string(a.Reply)
+			e.ID = string(a.EscalationID)
+			e.Text = string(a.Reply)
 		case opSend:
 			e.Text = string(a.Message)
 		}
@@ -469,7 +471,8 @@ func (s *state) findEscalation(id string) *escalation {
 // cut.
 func (h agentHandle) summarizeOutput(ctx context.Context, f outputResult) (string, error) {
 	h.mu.Lock()
-	rule, name := h.state.spawnRule(h.id), ""
+	rule := h.state.spawnRule(h.id)
+	name := ""
 	if m := h.state.agents[h.id]; m != nil {
 		name = m.name
 	}

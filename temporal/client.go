@@ -29,8 +29,8 @@ func Register(w worker.Registry, d *Drives) {
 }
 
 // WorkerOptions returns the options of a worker that drives up to a number of runs at a time. grace is the time that
-// drives have to reach the end of their step when the worker ends. rate is how many drives all workers of the queue together start
-// in a second; 0: as many as there are.
+// drives have to reach the end of their step when the worker ends. rate is how many drives all workers of the queue
+// together start in a second; 0: as many as there are.
 func WorkerOptions(drives int, grace time.Duration, rate float64) worker.Options {
 	return worker.Options{
 		MaxConcurrentActivityExecutionSize: drives,
@@ -106,8 +106,8 @@ type Listed struct {
 	Started time.Time `json:"started"`
 }
 
-// List passes the runs of a namespace to a function, newest first, until it returns false. open leaves out workflows that
-// have ended.
+// List passes the runs of a namespace to a function, newest first, until it returns false. open leaves out workflows
+// that have ended.
 func List(ctx context.Context, c client.Client, open bool, use func(Listed) bool) error {
 	query := fmt.Sprintf("WorkflowType = '%s'", WorkflowType)
 	if open {
@@ -134,7 +134,8 @@ func describeExecution(e *workflowpb.WorkflowExecutionInfo) Listed {
 	l := Listed{Run: e.GetExecution().GetWorkflowId(), Queue: e.GetTaskQueue(), State: stateNames[e.GetStatus()], Waiting: []string{}, Started: e.GetStartTime().AsTime()}
 	for key, into := range map[string]any{memoAgent: &l.Agent, memoStatus: &l.Status, memoWaiting: &l.Waiting} {
 		if p := e.GetMemo().GetFields()[key]; p != nil {
-			_ = converter.GetDefaultDataConverter().FromPayload(p, into) // another program may have written something else
+			// another program may have written something else
+			_ = converter.GetDefaultDataConverter().FromPayload(p, into)
 		}
 	}
 	return l

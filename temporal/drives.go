@@ -33,8 +33,8 @@ type Drives struct {
 	stop  context.CancelFunc
 }
 
-// NewDrives returns the drives of a worker. The store of the process must be one that all workers share. The client starts
-// the runs of their own that drives wait for.
+// NewDrives returns the drives of a worker. The store of the process must be one that all workers share. The client
+// starts the runs of their own that drives wait for.
 func NewDrives(c client.Client, process *app.Process, log *slog.Logger) *Drives {
 	d := &Drives{client: c, process: process, log: log, pause: make(chan struct{})}
 	d.ends, d.stop = context.WithCancel(context.Background())
@@ -152,8 +152,8 @@ func (d *Drives) Cancel(ctx context.Context, run string) error {
 	return nil
 }
 
-// beat shows the server every second that a drive works, until the returned function is called. The server's answer ends ctx when
-// the run is cancelled, or driven by another worker.
+// beat shows the server every second that a drive works, until the returned function is called. The server's answer
+// ends ctx when the run is cancelled, or driven by another worker.
 func beat(ctx context.Context) (end func()) {
 	done := make(chan struct{})
 	var ended sync.WaitGroup

@@ -20,7 +20,8 @@ const (
 	closeLook     = 50 * time.Millisecond
 )
 
-// errTimePassed is the cause of a context that ends because a run has worked as long as the node that waits for it allows.
+// errTimePassed is the cause of a context that ends because a run has worked as long as the node that waits for it
+// allows.
 var errTimePassed = errors.New("the time of the run has passed")
 
 // limitTime returns a context that ends when the time of a run has passed, if it has a limit.
@@ -44,7 +45,8 @@ type remoteRuns struct {
 	err error // of the store, or of the server of Temporal
 }
 
-// settle is an app.AskFunc. It starts the runs that questions wait for, and returns the answers of those that have ended.
+// settle is an app.AskFunc. It starts the runs that questions wait for, and returns the answers of those that have
+// ended.
 func (r *remoteRuns) settle(ctx context.Context, open []graph.Question) (answers []graph.Answer, park bool, err error) {
 	answers, r.err = r.readAnswers(ctx, open)
 	return answers, false, r.err
@@ -55,7 +57,8 @@ func (r *remoteRuns) readAnswers(ctx context.Context, open []graph.Question) (an
 	working := map[string]int{} // by group
 	for _, q := range open {
 		call, ok := graph.RemoteCallOf(&q)
-		if !ok || call.Limit > 0 && working[call.Group] >= call.Limit { // runs are started in the order of their questions
+		// runs are started in the order of their questions
+		if !ok || call.Limit > 0 && working[call.Group] >= call.Limit {
 			continue
 		}
 		if parent == nil {
@@ -76,8 +79,8 @@ func (r *remoteRuns) readAnswers(ctx context.Context, open []graph.Question) (an
 	return answers, nil
 }
 
-// readAnswer returns the answer of the run that a question waits for, nil as long as it works. It starts the run if that does not exist.
-// The store decides, so that a crash at any point neither loses a run nor starts it twice.
+// readAnswer returns the answer of the run that a question waits for, nil as long as it works. It starts the run if
+// that does not exist. The store decides, so that a crash at any point neither loses a run nor starts it twice.
 func (r *remoteRuns) readAnswer(ctx context.Context, parent *runs.Detail, q *graph.Question, call graph.RemoteCall) (*graph.Answer, error) {
 	child, err := r.process.Runs.ReadRunDetail(ctx, call.Run)
 	if errors.As(err, new(*runs.UnknownError)) {
@@ -129,7 +132,8 @@ func (r *remoteRuns) recordStart(ctx context.Context, parent *runs.Detail, q *gr
 	return nil, nil
 }
 
-// follow starts the workflow of a run that another one waits for. If it was started before, ended reports whether it has ended.
+// follow starts the workflow of a run that another one waits for. If it was started before, ended reports whether it
+// has ended.
 func (r *remoteRuns) follow(ctx context.Context, parent, child *runs.Detail, call graph.RemoteCall) (ended bool, err error) {
 	o := Order{Queue: call.Queue, Retries: remoteRetries, User: parent.Snapshot.User, Hash: child.Snapshot.Digest, Parent: parent.Run}
 	err = Start(ctx, r.client, &app.Run{ID: child.Run, Record: child.Record}, o)

@@ -59,9 +59,11 @@ func RunWorkflow(ctx workflow.Context, in RunInput) error {
 		for workflow.GetSignalChannel(ctx, pokeSignal).ReceiveAsync(nil) { // nothing is left to look at
 		}
 	}
-	if in.Parent != "" && !workflow.IsContinueAsNewError(err) { // the next drive of the parent reads how this run has ended
+	// the next drive of the parent reads how this run has ended
+	if in.Parent != "" && !workflow.IsContinueAsNewError(err) {
 		after, _ := workflow.NewDisconnectedContext(ctx)
-		_ = workflow.SignalExternalWorkflow(after, in.Parent, "", pokeSignal, nil).Get(after, nil) // it looks now and then, too
+		// it looks now and then, too
+		_ = workflow.SignalExternalWorkflow(after, in.Parent, "", pokeSignal, nil).Get(after, nil)
 	}
 	return err
 }
@@ -156,5 +158,6 @@ func cancelRun(ctx workflow.Context, run string) error {
 // noteStatus shows in lists of workflows what a run waits for, or how it ended.
 func noteStatus(ctx workflow.Context, in *RunInput, out Outcome) {
 	in.Noted = true
-	_ = workflow.UpsertMemo(ctx, map[string]any{memoStatus: out.Status, memoWaiting: out.Waiting}) // texts can be encoded
+	// texts can be encoded
+	_ = workflow.UpsertMemo(ctx, map[string]any{memoStatus: out.Status, memoWaiting: out.Waiting})
 }

@@ -7,11 +7,11 @@ import (
 	"unicode/utf8"
 )
 
-// A FileChange is what a call did to a file. Its JSON has no contents, so that it can be part of an event: only the JSON of
-// a [Result] has them, which is for the journal.
+// A FileChange is what a call did to a file. Its JSON has no contents, so that it can be part of an event: only the
+// JSON of a [Result] has them, which is for the journal.
 //
-// A call that a crash interrupts after the change and before its outcome is recorded runs again if it may be repeated. Then
-// the content that the first try replaced is unknown, and there may be no FileChange for it.
+// A call that a crash interrupts after the change and before its outcome is recorded runs again if it may be repeated.
+// Then the content that the first try replaced is unknown, and there may be no FileChange for it.
 type FileChange struct {
 	Path    string     `json:"path"` // absolute, without links
 	Kind    ChangeKind `json:"kind"`
@@ -93,8 +93,8 @@ type changeRecord struct {
 	After  *imageRecord `json:"after,omitempty"`
 }
 
-// imageRecord is the form of an image in the journal. The text of a file after a change has its beginning and its end in common
-// with the text before it as a rule: only the part between them is recorded.
+// imageRecord is the form of an image in the journal. The text of a file after a change has its beginning and its end
+// in common with the text before it as a rule: only the part between them is recorded.
 type imageRecord struct {
 	Mode uint32 `json:"mode"`
 	Size int64  `json:"size"`
@@ -120,8 +120,8 @@ func recordImage(image *FileImage, before string) *imageRecord {
 	return &imageRecord{Mode: uint32(image.Mode), Size: image.Size, Hash: image.Hash, Head: head, Tail: tail, Text: image.Text[head : len(image.Text)-tail]}
 }
 
-// commonEnds returns the lengths of the beginning and the end that two texts have in common. They do not overlap, and do not
-// divide a character.
+// commonEnds returns the lengths of the beginning and the end that two texts have in common. They do not overlap, and
+// do not divide a character.
 func commonEnds(a, b string) (head, tail int) {
 	shorter := min(len(a), len(b))
 	for head < shorter && a[head] == b[head] {

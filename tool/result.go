@@ -15,7 +15,8 @@ type Result struct {
 	Content []llm.Part   `json:"-"` // what the model reads
 	Error   bool         `json:"error,omitempty"`
 	Changes []FileChange `json:"-"` // what the call did to files; recorded, and never sent to a model
-	Seen    []SeenFile   `json:"-"` // the files whose content the model knows by this call; recorded, and never sent to a model
+	// the files whose content the model knows by this call; recorded, and never sent to a model
+	Seen []SeenFile `json:"-"`
 }
 
 // done is the text of a result that has none: a model that reads an empty result tends to repeat
@@ -72,7 +73,8 @@ func (r Result) MessagePart(call llm.ToolCall) llm.ToolResult {
 	return llm.ToolResult{CallID: call.ID, Name: call.Name, Content: content, Error: r.Error}
 }
 
-// MarshalJSON encodes the result with its parts' type tags, with the contents of the files that it changed, and with the files that it has seen.
+// MarshalJSON encodes the result with its parts' type tags, with the contents of the files that it changed, and with
+// the files that it has seen.
 func (r Result) MarshalJSON() ([]byte, error) {
 	text, err := json.Marshal(llm.ToolResult{Content: r.Content, Error: r.Error})
 	if err != nil {

@@ -37,10 +37,11 @@ type Tool struct {
 	// the tool does not run.
 	Touches func(args json.RawMessage) (Touch, error)
 
-	// Check returns why a call with these arguments cannot be made, before anyone is asked about it. nil: the schema decides.
+	// Check returns why a call with these arguments cannot be made, before anyone is asked about it. nil: the schema
+	// decides.
 	Check func(args json.RawMessage) error
-	// Refuse returns the result of a call that would change nothing as things are, so that no person is asked about it; nil: the call can be made. Refuse
-	// itself may be nil.
+	// Refuse returns the result of a call that would change nothing as things are, so that no person is asked about it;
+	// nil: the call can be made. Refuse itself may be nil.
 	Refuse func(c Call) *Result
 
 	// Run makes the call. If the task itself fails, Run returns a Result with Error set: the model
@@ -79,12 +80,13 @@ type Call struct {
 	// Progress shows a person how far the call is; nil: no person watches. It may be called
 	// concurrently, and not after Run has returned.
 	Progress func(text string)
-	// Output shows a person what the call prints while it runs, in pieces; nil: no person watches. It may be called concurrently, and
-	// not after Run has returned.
+	// Output shows a person what the call prints while it runs, in pieces; nil: no person watches. It may be called
+	// concurrently, and not after Run has returned.
 	Output func(text string)
 
-	// Seen returns how the conversation that makes the call has seen a file last; nil: it has not seen it. The path is absolute, without links. If Seen itself is
-	// nil, there is no conversation, or it has no tool that Sees: then the caller knows what it overwrites.
+	// Seen returns how the conversation that makes the call has seen a file last; nil: it has not seen it. The path is
+	// absolute, without links. If Seen itself is nil, there is no conversation, or it has no tool that Sees: then the
+	// caller knows what it overwrites.
 	Seen func(path string) *SeenFile
 
 	// Permit says how the call was permitted; nil: no one judged it, because the caller itself wants it.
@@ -96,22 +98,24 @@ type Permit struct {
 	// Allowed reports whether a rule or a person allowed the commands of the call. If it is false, they
 	// run only because they are known to be harmless, and get no secrets in their environment.
 	Allowed bool
-	// Unasked reports whether the call runs a command that no rule and no person allowed, and none that needs that. In its environment
-	// git takes no programs from a repository: the repository may have changed since the call was judged.
+	// Unasked reports whether the call runs a command that no rule and no person allowed, and none that needs that. In
+	// its environment git takes no programs from a repository: the repository may have changed since the call was
+	// judged.
 	Unasked bool
 	// Boxed reports whether the call must run its commands in the box: nothing else lets them run.
 	Boxed bool
-	// Hosts are what the commands may reach from the box in addition to what rules allow: names, with a port that is none of the web. Without Boxed
-	// they mean nothing.
+	// Hosts are what the commands may reach from the box in addition to what rules allow: names, with a port that is
+	// none of the web. Without Boxed they mean nothing.
 	Hosts []string
 	// Granted are the rules that the answer of a person gives for this call.
 	Granted []string
-	// Judge says why the call could not be made with other arguments without a question; nil: it could. granted are rules
-	// that count in addition.
+	// Judge says why the call could not be made with other arguments without a question; nil: it could. granted are
+	// rules that count in addition.
 	Judge func(args json.RawMessage, granted []string) error
 }
 
-// Answer returns the permit of a call that a person has allowed. granted are the rules that the answer gives. The receiver may be nil.
+// Answer returns the permit of a call that a person has allowed. granted are the rules that the answer gives. The
+// receiver may be nil.
 func (p *Permit) Answer(granted []string) *Permit {
 	if p == nil {
 		return nil
@@ -138,7 +142,9 @@ func (e Effect) MayRepeat() bool { return e == ReadOnly || e == Idempotent }
 
 // A Touch is what a call reaches outside the conversation.
 type Touch struct {
-	Reads, Writes []string // paths of files or directories, absolute or relative to the workspace; removing is writing; a directory means everything in it
+	// paths of files or directories, absolute or relative to the workspace; removing is writing; a directory means
+	// everything in it
+	Reads, Writes []string
 	// Lists are directories of which the call reads only the names, or in which it leaves out the
 	// files that a rule denies.
 	Lists    []string
@@ -153,12 +159,14 @@ type Touch struct {
 	// Unknown says why the call may reach more than the lists name, as the end of a sentence
 	// that begins with the tool's name. Such a call asks. Empty: the lists are complete.
 	Unknown string
-	// Definition is what the tool's maker says about it, for tools whose makers may change it while raddle works. An answer that allows the
-	// tool is bound to it. Empty: it does not change.
+	// Definition is what the tool's maker says about it, for tools whose makers may change it while raddle works. An
+	// answer that allows the tool is bound to it. Empty: it does not change.
 	Definition string
-	// Changed reports whether Definition was another one before in this process: then a rule by name does not allow the call.
+	// Changed reports whether Definition was another one before in this process: then a rule by name does not allow the
+	// call.
 	Changed bool
-	// Like is the tool as a call of which this one is judged: its rules hold as well, and answers give rules for it. Empty: there is none.
+	// Like is the tool as a call of which this one is judged: its rules hold as well, and answers give rules for it.
+	// Empty: there is none.
 	Like string
 	// Passed is the call that this one passes on, if the function calls tools by their names. The
 	// rules for that tool hold as well. nil: there is none.

@@ -55,7 +55,8 @@ func removeNullLists(s *jsonschema.Schema) {
 		return
 	}
 	if len(s.Types) == 2 && s.Types[0] == "null" && s.Types[1] == "array" {
-		s.Types, s.Type = nil, "array"
+		s.Types = nil
+		s.Type = "array"
 	}
 	removeNullLists(s.Items)
 	removeNullLists(s.AdditionalProperties)

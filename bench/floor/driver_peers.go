@@ -2,6 +2,7 @@
 
 package floor
 
-import _ "github.com/mattn/go-sqlite3" // that of most peers; one of them registers another driver under the name of raddle's
+// that of most peers; one of them registers another driver under the name of raddle's
+import _ "github.com/mattn/go-sqlite3"
 
 const driver = "sqlite3"

@@ -1,5 +1,6 @@
-// Command apidiff compares the packages that are API with those of an older version, and prints what has changed. It fails if a name has
-// changed or is gone and the table of renames has no row for it that the older version does not have.
+// Command apidiff compares the packages that are API with those of an older version, and prints what has changed. It
+// fails if a name has changed or is gone and the table of renames has no row for it that the older version does not
+// have.
 //
 //	apidiff -old DIR -new DIR
 //
@@ -48,7 +49,8 @@ const (
 	renamesPage = "docs/renames.md"
 )
 
-// compareVersions prints what has changed between two versions, and returns how many changes can break programs and have no row.
+// compareVersions prints what has changed between two versions, and returns how many changes can break programs and
+// have no row.
 func compareVersions(w io.Writer, before, after string) (missing int, err error) {
 	old, err := loadVersion(before)
 	if err != nil {

@@ -1,5 +1,6 @@
-// Command apitypes writes the types of the API over HTTP for the Studio, in TypeScript, as its OpenAPI document describes them. Run it in the root
-// of the repository after the document has changed; a test of this package compares the files.
+// Command apitypes writes the types of the API over HTTP for the Studio, in TypeScript, as its OpenAPI document
+// describes them. Run it in the root of the repository after the document has changed; a test of this package compares
+// the files.
 package main
 
 import (

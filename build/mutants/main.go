@@ -1,14 +1,16 @@
-// Command mutants says what the tests of a package would not notice. It changes the code of the package in many small ways, one at a time, and runs the
-// package's own tests with each change: a change with which all tests pass survives, and shows a line that no test of this package guards.
+// Command mutants says what the tests of a package would not notice. It changes the code of the package in many small
+// ways, one at a time, and runs the package's own tests with each change: a change with which all tests pass survives,
+// and shows a line that no test of this package guards.
 //
 //	mutants -n 100 -seed 1 ./tool/permission
 //
-// All changes are compiled at once into one test program, which makes the one that an environment variable names; go build -overlay keeps the sources as
-// they are. Before that, each test runs alone and says which changes it reaches, so that only these tests run with a change. A change that no test reaches
-// survives without a run.
+// All changes are compiled at once into one test program, which makes the one that an environment variable names; go
+// build -overlay keeps the sources as they are. Before that, each test runs alone and says which changes it reaches, so
+// that only these tests run with a change. A change that no test reaches survives without a run.
 //
-// It prints a line for each change that survives, or with -v for each change, and then the score. Changes that no test can notice, because the program does
-// the same with them, are listed with a reason in equivalent.txt beside this file, and do not count.
+// It prints a line for each change that survives, or with -v for each change, and then the score. Changes that no test
+// can notice, because the program does the same with them, are listed with a reason in equivalent.txt beside this file,
+// and do not count.
 package main
 
 import (
@@ -147,8 +149,8 @@ func (s score) String() string {
 		s.counts[killed], s.counts[timeout], s.counts[survived], s.counts[unreached], s.counts[equivalent], s.made)
 }
 
-// parseEquivalent reads the list of changes that no test can notice: a line is the key of a change, two blanks or more, and the reason. Lines that begin
-// with # are comments.
+// parseEquivalent reads the list of changes that no test can notice: a line is the key of a change, two blanks or more,
+// and the reason. Lines that begin with # are comments.
 func parseEquivalent(text string) map[string]bool {
 	known := map[string]bool{}
 	for line := range strings.Lines(text) {

@@ -166,7 +166,8 @@ func (t *testProgram) dropFaulty(said string) {
 	}
 }
 
-// findReached runs each test alone and notes which changes it reaches. It returns an error if a test fails without a change.
+// findReached runs each test alone and notes which changes it reaches. It returns an error if a test fails without a
+// change.
 func (t *testProgram) findReached(ctx context.Context) error {
 	out, err := t.start(ctx, nil, "-test.list=.").Output()
 	if err != nil {
@@ -230,7 +231,8 @@ const batch = 20
 // failedTest is the line about the first test that failed.
 var failedTest = regexp.MustCompile(`(?m)^--- FAIL: ([^\s/]+)`)
 
-// orderTests returns tests in the order in which they run: the one that has killed most changes so far in a process of its own, then the fastest first.
+// orderTests returns tests in the order in which they run: the one that has killed most changes so far in a process of
+// its own, then the fastest first.
 func (t *testProgram) orderTests(reached []string) (batches [][]string) {
 	tests := slices.SortedFunc(slices.Values(reached), func(a, b string) int { return cmp.Compare(t.took[a], t.took[b]) })
 	best := slices.MaxFunc(tests, func(a, b string) int { return cmp.Compare(t.kills[a], t.kills[b]) })

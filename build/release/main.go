@@ -1,6 +1,6 @@
-// Command release makes the parts of a release that goreleaser does not make: the licence texts of the modules that the program contains, the module's own
-// archive, from which "go install" works without a server, and the bill of materials of a
-// program.
+// Command release makes the parts of a release that goreleaser does not make: the licence texts of the modules that the
+// program contains, the module's own archive, from which "go install" works without a server, and the bill of materials
+// of a program.
 //
 //	release licenses DIR            from the directory of the module
 //	release module VERSION DIR      VERSION such as v1.2.3

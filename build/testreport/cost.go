@@ -15,7 +15,8 @@ import (
 
 // A cost is what the tests of a package took, without what it took to compile them.
 type cost struct {
-	cpu  time.Duration // of all processors, for the tests and the programs that they waited for; 0 if -run did not run the tests
+	// of all processors, for the tests and the programs that they waited for; 0 if -run did not run the tests
+	cpu  time.Duration
 	wall time.Duration // until the last of them ended
 }
 
@@ -25,7 +26,8 @@ type costs map[string]cost
 // said begins the line that runMeasured adds to the output of a program.
 const said = "testreport: the processors took "
 
-// runMeasured runs a program with the files and signals of this one, and prints what it took. It returns the exit code of the program.
+// runMeasured runs a program with the files and signals of this one, and prints what it took. It returns the exit code
+// of the program.
 func runMeasured(args []string) int {
 	if len(args) == 0 {
 		fmt.Fprintln(os.Stderr, "testreport: -run needs a program: testreport -run PROGRAM ARGUMENTS...")
@@ -34,7 +36,8 @@ func runMeasured(args []string) int {
 	c := exec.Command(args[0], args[1:]...)
 	c.Stdin, c.Stdout, c.Stderr = os.Stdin, os.Stdout, os.Stderr
 	signals := make(chan os.Signal, 8)
-	signal.Notify(signals, syscall.SIGQUIT, syscall.SIGTERM, os.Interrupt) // go test asks with SIGQUIT what a test hangs in
+	// go test asks with SIGQUIT what a test hangs in
+	signal.Notify(signals, syscall.SIGQUIT, syscall.SIGTERM, os.Interrupt)
 	if err := c.Start(); err != nil {
 		fmt.Fprintln(os.Stderr, "testreport:", err)
 		return 2
@@ -83,8 +86,8 @@ func (c costs) addWall(pkg string, seconds float64) {
 	c[pkg] = sum
 }
 
-// check returns an error if a package took more seconds of the processors than most. The time on a clock is no measure: it depends on what
-// else runs on the machine.
+// check returns an error if a package took more seconds of the processors than most. The time on a clock is no measure:
+// it depends on what else runs on the machine.
 func (c costs) check(most float64) error {
 	var errs []error
 	for _, pkg := range slices.Sorted(maps.Keys(c)) {

@@ -1,12 +1,14 @@
-// Command testreport reads the output of go test -json and prints what go test prints without -v: the closing line of each package, and
-// everything about the tests that failed. It then lists the tests that were skipped and counts all tests, subtests included, in one line:
-// "NAME: 12 passed, 0 failed, 1 skipped". It fails if a test failed or did not end, if no test passed or was skipped, and unless -skips is
-// given, if one was skipped: on a machine that was set up to run all tests, a skipped test is one that may be broken.
+// Command testreport reads the output of go test -json and prints what go test prints without -v: the closing line of
+// each package, and everything about the tests that failed. It then lists the tests that were skipped and counts all
+// tests, subtests included, in one line: "NAME: 12 passed, 0 failed, 1 skipped". It fails if a test failed or did not
+// end, if no test passed or was skipped, and unless -skips is given, if one was skipped: on a machine that was set up
+// to run all tests, a skipped test is one that may be broken.
 //
 //	go test -exec 'testreport -run' -json ./... | testreport -name test -o results/test
 //
-// With -run it runs the program that its arguments name, as go test -exec asks, and adds the seconds that the processors spent on it to its
-// output. The report then lists the packages that took the most and what all took, and writes each package's seconds to results/test.seconds.
+// With -run it runs the program that its arguments name, as go test -exec asks, and adds the seconds that the
+// processors spent on it to its output. The report then lists the packages that took the most and what all took, and
+// writes each package's seconds to results/test.seconds.
 package main
 
 import (
@@ -75,7 +77,8 @@ func (c count) check(skips bool) error {
 	return nil
 }
 
-// An event is one line of go test -json; see go doc test2json. Output of the compiler has an ImportPath instead of a Package.
+// An event is one line of go test -json; see go doc test2json. Output of the compiler has an ImportPath instead of a
+// Package.
 type event struct {
 	Action, Package, Test, Output, ImportPath string
 
@@ -87,7 +90,8 @@ type test struct{ pkg, name string }
 
 func (t test) String() string { return t.pkg + " " + t.name }
 
-// report copies what matters from in to out, counts the tests and notes what each package took. Lines that are not events are copied.
+// report copies what matters from in to out, counts the tests and notes what each package took. Lines that are not
+// events are copied.
 func report(in io.Reader, out io.Writer) (count, costs, error) {
 	r := reporter{out: out, said: map[test]*strings.Builder{}, costs: costs{}}
 	lines := bufio.NewReader(in)
@@ -137,7 +141,8 @@ func (r *reporter) take(e event) {
 		r.count.broken = true
 		io.WriteString(r.out, said)
 	case t.name == "":
-		maps.DeleteFunc(r.said, func(of test, _ *strings.Builder) bool { return of.pkg == t.pkg }) // all its tests have ended
+		// all its tests have ended
+		maps.DeleteFunc(r.said, func(of test, _ *strings.Builder) bool { return of.pkg == t.pkg })
 	case e.Action == "fail":
 		r.count.failed++
 		io.WriteString(r.out, said)

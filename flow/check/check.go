@@ -156,7 +156,8 @@ func (c *Checker) checkCycles() {
 
 func (c *Checker) checkReachability() {
 	seen := c.network.ReachableFrom(c.network.Index[c.File.Start])
-	ends, reached := 0, false
+	ends := 0
+	reached := false
 	for i, n := range c.File.Nodes {
 		if !seen[i] {
 			c.Add(strictyaml.Finding{Severity: strictyaml.SeverityWarning, Code: "unreachable", Node: n.ID, Pos: n.Pos(), Fix: "let a node lead to it, name it in the `targets` of a script, or remove it",

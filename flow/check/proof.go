@@ -128,7 +128,8 @@ func (p *prover) exitsOf(n *spec.Node) []exit {
 
 // addReads collects the strict placeholders of a node, each key once.
 func (p *prover) addReads(i int, n *spec.Node) {
-	seen, settable := map[string]bool{}, p.settable
+	seen := map[string]bool{}
+	settable := p.settable
 	for _, u := range n.Templates {
 		for _, part := range u.Template.Parts {
 			if !u.Strict || part.Path == nil || part.Path.Never {

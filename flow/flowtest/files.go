@@ -1,5 +1,5 @@
-// Package flowtest runs the test cases of agents as Go tests: the files *.test.yaml next to a graph.yaml or config.yaml, as `raddle test`
-// runs them.
+// Package flowtest runs the test cases of agents as Go tests: the files *.test.yaml next to a graph.yaml or
+// config.yaml, as `raddle test` runs them.
 //
 //	func TestAgents(t *testing.T) { flowtest.Files(t, "agents") }
 package flowtest
@@ -13,8 +13,8 @@ import (
 	"raddle.dev/internal/proving/testrun"
 )
 
-// Files runs the cases of all files *.test.yaml in a directory and below, each as a subtest named FILE/CASE. Cases run side by side with
-// other parallel tests. dir may also be one file. It is an error if there is none.
+// Files runs the cases of all files *.test.yaml in a directory and below, each as a subtest named FILE/CASE. Cases run
+// side by side with other parallel tests. dir may also be one file. It is an error if there is none.
 func Files(t *testing.T, dir string) {
 	t.Helper()
 	files, err := testrun.FindFiles([]string{dir})

@@ -1,4 +1,5 @@
-// Package hook holds hooks: commands that raddle runs around the calls of tools, at the start and the end of turns, and when a question opens.
+// Package hook holds hooks: commands that raddle runs around the calls of tools, at the start and the end of turns, and
+// when a question opens.
 package hook
 
 import (
@@ -65,7 +66,8 @@ var fields = []string{"on", "tools", "run", "timeout"}
 // A Reporter takes what is wrong at a node of a file.
 type Reporter func(at *yaml.Node, hint, format string, args ...any)
 
-// Read reads a list of hooks. Everything that it does not know is a fault: a hook that is misspelt would not guard what it should.
+// Read reads a list of hooks. Everything that it does not know is a fault: a hook that is misspelt would not guard what
+// it should.
 func Read(n *yaml.Node, place func(*yaml.Node) strictyaml.Pos, report Reporter) (hooks []Hook) {
 	list := strictyaml.ResolveAlias(n)
 	switch {
@@ -98,7 +100,8 @@ func readHook(entry *yaml.Node, report Reporter) Hook {
 	h := Hook{Timeout: DefaultTimeout}
 	set := map[string]*yaml.Node{}
 	for i := 0; i+1 < len(entry.Content); i += 2 {
-		key, value := entry.Content[i], strictyaml.ResolveAlias(entry.Content[i+1])
+		key := entry.Content[i]
+		value := strictyaml.ResolveAlias(entry.Content[i+1])
 		set[key.Value] = key
 		if strictyaml.IsBroken(key) || strictyaml.IsBroken(value) {
 			continue

@@ -54,8 +54,9 @@ type Surroundings struct {
 	Env   []string // without secrets
 }
 
-// Run runs a hook with its input, a JSON object. home is the directory of the file that has the hook, which it gets as RADDLE_HOOK_DIR. An error says why there is no answer:
-// the command failed, was too slow, or has written what is no answer.
+// Run runs a hook with its input, a JSON object. home is the directory of the file that has the hook, which it gets as
+// RADDLE_HOOK_DIR. An error says why there is no answer: the command failed, was too slow, or has written what is no
+// answer.
 func (r Surroundings) Run(ctx context.Context, h Hook, home string, input []byte) (Answer, error) {
 	start := r.Start
 	if start == nil {

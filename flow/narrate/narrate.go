@@ -97,7 +97,8 @@ func (n *Narrator) childFrame(f frame, id string) (frame, bool) {
 	child, talks := f.agent.ChildAt(id)
 	switch {
 	case child != nil:
-		f.agent, f.talks = child, child.Config != nil
+		f.agent = child
+		f.talks = child.Config != nil
 	case talks:
 		f.talks = true
 	case node.Branch != nil:
@@ -319,7 +320,9 @@ func (f frame) memberFrame(id string) frame {
 		return f
 	}
 	child := f.agent.Spawnable(team.AgentOf(id))
-	f.agent, f.talks, f.spawned = child, child == nil || child.Config != nil, true
+	f.agent = child
+	f.talks = child == nil || child.Config != nil
+	f.spawned = true
 	return f
 }
 

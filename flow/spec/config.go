@@ -90,8 +90,9 @@ type Documents struct {
 
 // Limits limit the work of an agent.
 type Limits struct {
-	Iterations  int                 // model calls of one turn
-	Compression *int                // number of tokens above which a conversation is summarized; nil: depends on the model's window
+	Iterations int // model calls of one turn
+	// number of tokens above which a conversation is summarized; nil: depends on the model's window
+	Compression *int
 	KeepLast    int                 // number of messages that a summary keeps as they are
 	ToolResult  int                 // maximum number of characters of a tool result for the model; 0: the host's limit
 	Timeout     *strictyaml.Seconds // of one turn; nil: none
@@ -137,7 +138,8 @@ func ParseConfig(path string, text []byte) (*Config, error) {
 	c.Source = d.ReadMapping()
 	if d.HoldsMapping() {
 		m := strictyaml.NewFields(&d.Problems, c.Source, "")
-		m.Plain, m.Forgiving = true, true
+		m.Plain = true
+		m.Forgiving = true
 		c.ReadFields(m)
 	}
 	if len(d.List) > 0 {

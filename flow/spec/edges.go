@@ -125,7 +125,8 @@ func (w *Network) FindCycle() []int {
 			node := path[top]
 			if turn[top] == len(w.next[node]) {
 				state[node] = done
-				path, turn = path[:top], turn[:top]
+				path = path[:top]
+				turn = turn[:top]
 				continue
 			}
 			to := w.next[node][turn[top]]
@@ -133,7 +134,8 @@ func (w *Network) FindCycle() []int {
 			switch state[to] {
 			case fresh:
 				state[to] = onPath
-				path, turn = append(path, to), append(turn, 0)
+				path = append(path, to)
+				turn = append(turn, 0)
 			case onPath:
 				for i, n := range path {
 					if n == to {

@@ -11,11 +11,12 @@ import (
 // File is a graph.yaml that has been read: its fields with defaults filled in,
 // and their positions. It does not change after Parse.
 type File struct {
-	Path                 string // as given to Parse
-	Name                 string
-	Description          string
-	Version              string
-	Sampling                    // of llm nodes; without retry_patience a failed request is only repeated as max_attempts says
+	Path        string // as given to Parse
+	Name        string
+	Description string
+	Version     string
+	// of llm nodes; without retry_patience a failed request is only repeated as max_attempts says
+	Sampling
 	WorkingDir           string // of script nodes that do not set it; empty: WorkingDirCaller
 	GlobalTools          []string
 	MCPServers           []string

@@ -17,9 +17,10 @@ type Node struct {
 	Skills       *Skills  // nil: the type has none
 	Targets      []string // nodes that it may choose itself, if it declares them; nil: it does not
 	Branch       *Branch  // of a node that runs another one for every item of a list; else nil
-	Queue        *string  // of the workers that run the node's children where runs are distributed; nil: they run in the process
-	Templates    []TemplateUse
-	Body         any // the other fields of its type, as Decode of the type returned them
+	// of the workers that run the node's children where runs are distributed; nil: they run in the process
+	Queue     *string
+	Templates []TemplateUse
+	Body      any // the other fields of its type, as Decode of the type returned them
 
 	Source strictyaml.Mapping
 	edges  []Edge // those of other fields than next

@@ -201,7 +201,8 @@ func (p *FileParser) parseNodes(m *strictyaml.Fields) {
 	}
 	content := strictyaml.ResolveAlias(n).Content
 	for i := 0; i+1 < len(content); i += 2 {
-		key, value := content[i], content[i+1]
+		key := content[i]
+		value := content[i+1]
 		if strictyaml.IsBroken(key) {
 			continue
 		}

@@ -93,7 +93,8 @@ func (t Template) Render(lookup func(key string) (any, bool)) (string, error) {
 	return t.RenderStrictWithin(lookup, 0)
 }
 
-// RenderStrictWithin is Render, and fails with a [*ValueSizeError] if the text would be larger than limit bytes; 0 and less: no limit.
+// RenderStrictWithin is Render, and fails with a [*ValueSizeError] if the text would be larger than limit bytes; 0 and
+// less: no limit.
 func (t Template) RenderStrictWithin(lookup func(key string) (any, bool), limit int) (string, error) {
 	text, missing, err := t.renderLimited(lookup, limit)
 	if missing != nil {
@@ -109,7 +110,8 @@ func (t Template) RenderLenient(lookup func(key string) (any, bool)) string {
 	return text
 }
 
-// RenderLenientWithin is RenderLenient, and fails with a [*ValueSizeError] if the text would be larger than limit bytes; 0 and less: no limit.
+// RenderLenientWithin is RenderLenient, and fails with a [*ValueSizeError] if the text would be larger than limit
+// bytes; 0 and less: no limit.
 func (t Template) RenderLenientWithin(lookup func(key string) (any, bool), limit int) (string, error) {
 	text, _, err := t.renderLimited(lookup, limit)
 	return text, err

@@ -42,7 +42,8 @@ var durableCases = []struct {
 }{
 	{"ReopenFindsEverything", durableReopen},
 	{"OthersSeeAtOnce", func(_ *testing.T, open func() *harness) {
-		a, b := open(), open()
+		a := open()
+		b := open()
 		a.mustAppend("t", 0, newRecords("t", 0, 3)...)
 		b.expectRecords("t", newRecords("t", 0, 3))
 		b.mustAppend("t", 3, newRecords("t", 3, 40)...)
@@ -59,7 +60,8 @@ var durableCases = []struct {
 	}},
 	{"OthersMayDelete", durableDelete},
 	{"DeletedIsNotMistakenForAnother", func(_ *testing.T, open func() *harness) {
-		a, b := open(), open()
+		a := open()
+		b := open()
 		a.mustAppend("x", 0, newRecords("x", 0, 3)...)
 		a.expectRecords("x", newRecords("x", 0, 3))
 		b.mustPrune("x", 4)
@@ -119,7 +121,8 @@ func durableReopen(t *testing.T, open func() *harness) {
 // durableDelete deletes and creates a thread again while another store that has used it
 // is open.
 func durableDelete(_ *testing.T, open func() *harness) {
-	a, b := open(), open()
+	a := open()
+	b := open()
 	a.mustAppend("t", 0, newRecords("old", 0, 5)...)
 	b.mustPrune("t", 6)
 	a.expectRecords("t", nil)

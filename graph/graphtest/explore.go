@@ -18,22 +18,23 @@ import (
 	"raddle.dev/graph/graphtest/disturb"
 )
 
-// A Subject is what Explore runs: a graph, what it is given, and what must be true afterwards. A function that makes Subjects makes
-// what the graph acts on with it, such as a ledger in memory: that outlives the processes of one run, and no other run sees it.
+// A Subject is what Explore runs: a graph, what it is given, and what must be true afterwards. A function that makes
+// Subjects makes what the graph acts on with it, such as a ledger in memory: that outlives the processes of one run,
+// and no other run sees it.
 type Subject struct {
-	// Runner makes the runner of one process, with a graph of its own: what a graph keeps in memory ends with its process.
-	// Explore sets Store, Executor and Debug, and IDs if they are nil.
+	// Runner makes the runner of one process, with a graph of its own: what a graph keeps in memory ends with its
+	// process. Explore sets Store, Executor and Debug, and IDs if they are nil.
 	Runner func() (*graph.Runner, error)
 
 	// Input starts the run. Explore sets Thread, Run, Pause and Topics.
 	Input graph.Input
 
-	// Answer answers a question. If nil, the answer is the default of the question, its first option, or a value of its type. Questions
-	// about effects in doubt are answered with "retry".
+	// Answer answers a question. If nil, the answer is the default of the question, its first option, or a value of its
+	// type. Questions about effects in doubt are answered with "retry".
 	Answer func(q graph.Question) any
 
-	// Check looks at the end of a run, and at what the graph acts on. It is not called for a run that was forked: the fork makes
-	// effects again, under other keys. It may be nil: the ends of all runs are compared in any case.
+	// Check looks at the end of a run, and at what the graph acts on. It is not called for a run that was forked: the
+	// fork makes effects again, under other keys. It may be nil: the ends of all runs are compared in any case.
 	Check func(o EndOfRun) error
 }
 
@@ -76,18 +77,21 @@ const defaultRuns = 2000
 // minCombined is the least number of schedules with several disturbances.
 const minCombined = 200
 
-// Explore runs a graph again and again, each time disturbed in another way, and compares each run with one that nothing has
-// disturbed. The process is killed before and after each record; each write fails in turn, before or after it is stored, or its store
-// is busy or away; another drive takes the run over; the lease is lost; the run is paused for a day; the thread is forked; parallel
-// tasks come in other orders; every function reads copies that it must not change: see disturb.Kinds. Then some of these are combined.
+// Explore runs a graph again and again, each time disturbed in another way, and compares each run with one that nothing
+// has disturbed. The process is killed before and after each record; each write fails in turn, before or after it is
+// stored, or its store is busy or away; another drive takes the run over; the lease is lost; the run is paused for a
+// day; the thread is forked; parallel tasks come in other orders; every function reads copies that it must not change:
+// see disturb.Kinds. Then some of these are combined.
 //
-// A run that was disturbed must have the same end, state and questions, and Check must accept it. No effect whose result was stored may
-// be made again, no drive may make an effect after the next one has, and nothing may be in doubt unless a drive was cut off in an
-// effect. Only an effect that is in doubt under DoubtSkip or DoubtFail may change the end.
+// A run that was disturbed must have the same end, state and questions, and Check must accept it. No effect whose
+// result was stored may be made again, no drive may make an effect after the next one has, and nothing may be in doubt
+// unless a drive was cut off in an effect. Only an effect that is in doubt under DoubtSkip or DoubtFail may change the
+// end.
 //
-// If a schedule makes a difference, the test fails, and the smallest one is printed, with a text that replays it. newSubject is called for
-// each run. If t is a *testing.T, each run is in a bubble of testing/synctest: time passes at once, and functions of the
-// subject may not use what was made outside of newSubject to wait. Otherwise time is real, and some disturbances take seconds.
+// If a schedule makes a difference, the test fails, and the smallest one is printed, with a text that replays it.
+// newSubject is called for each run. If t is a *testing.T, each run is in a bubble of testing/synctest: time passes at
+// once, and functions of the subject may not use what was made outside of newSubject to wait. Otherwise time is real,
+// and some disturbances take seconds.
 func Explore(t testing.TB, newSubject func() Subject, o ExploreOptions) {
 	t.Helper()
 	x := newExplorer(newSubject, o)
@@ -162,7 +166,8 @@ func (x *explorer) exploreAll() (*explored, error) {
 	if text := cmp.Or(x.options.Replay, os.Getenv(replayVar)); text != "" {
 		return x.replaySchedule(ctx, text)
 	}
-	kinds, runs := x.options.Kinds, cmp.Or(x.options.Runs, defaultRuns)
+	kinds := x.options.Kinds
+	runs := cmp.Or(x.options.Runs, defaultRuns)
 	if kinds == nil {
 		kinds = disturb.Kinds
 	}
@@ -195,7 +200,8 @@ func (x *explorer) replaySchedule(ctx context.Context, text string) (*explored, 
 	}
 	r := &explored{tried: 1}
 	if len(f.What) > 0 {
-		r.failed, r.smallest = append(r.failed, f), f
+		r.failed = append(r.failed, f)
+		r.smallest = f
 	}
 	return r, nil
 }

@@ -80,7 +80,8 @@ type driveEnd struct {
 func (w *exploredRun) runSubject(ctx context.Context) (*exploredEnd, error) {
 	limit := exploredDays
 	if !w.bubble {
-		limit, w.trial.Outage = exploredTime, time.Second
+		limit = exploredTime
+		w.trial.Outage = time.Second
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, errEndless)
 	defer cancel()
@@ -136,7 +137,8 @@ func (w *exploredRun) runFork(ctx context.Context, seq int64) (*exploredEnd, err
 	if err := history.Fork(ctx, w.store, exploredThread, seq, forkedThread); err != nil {
 		return nil, fmt.Errorf("fork at record %d: %w", seq, err)
 	}
-	w.asked, w.answers = map[string]bool{}, nil
+	w.asked = map[string]bool{}
+	w.answers = nil
 	end, _, err := w.finishThread(ctx, forkedThread)
 	if err == nil {
 		end.isFork = true
@@ -243,14 +245,19 @@ func (w *exploredRun) driveOnce(ctx context.Context, thread string, takeover boo
 	own := *w.runner
 	var pause <-chan struct{} = d.Paused
 	if own.Store = d.WrapStore(w.store); thread != exploredThread {
-		own.Store, pause = w.store, nil
+		own.Store = w.store
+		pause = nil
 	}
-	start, ch := w.trial.IsEmpty(), make(chan driveEnd, 1)
-	in, answers := w.subject.Input, w.answers
+	start := w.trial.IsEmpty()
+	ch := make(chan driveEnd, 1)
+	in := w.subject.Input
+	answers := w.answers
 	go func() {
 		var e driveEnd
 		if ctx := d.WatchEffects(ctx); start {
-			in.Thread, in.Run, in.Pause = thread, "run", pause
+			in.Thread = thread
+			in.Run = "run"
+			in.Pause = pause
 			e.res, e.err = own.Invoke(ctx, in)
 		} else {
 			e.res, e.err = own.InvokeResume(ctx, graph.Resume{Thread: thread, Takeover: takeover, Answers: answers, Reply: in.Reply, Pause: pause, Grace: in.Grace})
@@ -403,8 +410,8 @@ func (x *explorer) compareEnds(a, b *exploredEnd) (list []string) {
 	return append(list, compareQuestions(a, b)...)
 }
 
-// compareQuestions says which questions were asked in one of two runs only. An effect in doubt may have added some; a fork does not ask
-// again what was answered before it.
+// compareQuestions says which questions were asked in one of two runs only. An effect in doubt may have added some; a
+// fork does not ask again what was answered before it.
 func compareQuestions(a, b *exploredEnd) (list []string) {
 	for _, q := range slices.Sorted(maps.Keys(a.asked)) {
 		if !b.asked[q] && !b.isFork {
@@ -445,15 +452,16 @@ func showValue(v any) string {
 	return fmt.Sprintf("%.*s", maxShown, b)
 }
 
-// orderedTasks is an Executor that begins the tasks of a step one after the other. A task that waits does not keep the next from its
-// begin.
+// orderedTasks is an Executor that begins the tasks of a step one after the other. A task that waits does not keep the
+// next from its begin.
 type orderedTasks struct {
 	order string // "": as declared
 	head  time.Duration
 	calls atomic.Int64
 }
 
-// How long a task may work before the next one begins. In a bubble it only passes when the task waits; it is longer than an outage.
+// How long a task may work before the next one begins. In a bubble it only passes when the task waits; it is longer
+// than an outage.
 const (
 	taskHead         = 20 * time.Millisecond
 	taskHeadInBubble = 5 * time.Minute
@@ -475,7 +483,8 @@ func (o *orderedTasks) Execute(n, limit int, task func(int)) {
 			rnd.Shuffle(n, func(i, j int) { places[i], places[j] = places[j], places[i] })
 		}
 	}
-	ended, running := make(chan struct{}, n), 0
+	ended := make(chan struct{}, n)
+	running := 0
 	for _, i := range places {
 		if limit > 0 && running == limit {
 			<-ended

@@ -34,9 +34,10 @@ var (
 // StoreFaults are the ways in which the writes of stores fail.
 var StoreFaults = []StoreFault{DiskFull, IOError, Busy, ConnectionGone, AnswerLost, Refused, LeaseLost}
 
-// Failing is a store with leases that fails at chosen writes: Append, Prune, AcquireLease, RenewLease and ReleaseLease are
-// counted, from 1; those that LeaseLost does not concern, Prune and ReleaseLease, are carried out and not counted with it. A test sets a fault for write 1, then for write 2 and so on until none is hit, and each time looks at what a caller
-// learned and at what the store inside holds. It is safe for concurrent use.
+// Failing is a store with leases that fails at chosen writes: Append, Prune, AcquireLease, RenewLease and ReleaseLease
+// are counted, from 1; those that LeaseLost does not concern, Prune and ReleaseLease, are carried out and not counted
+// with it. A test sets a fault for write 1, then for write 2 and so on until none is hit, and each time looks at what a
+// caller learned and at what the store inside holds. It is safe for concurrent use.
 type Failing struct {
 	journal.Store // the store inside; it must have leases
 
@@ -52,7 +53,11 @@ type Failing struct {
 func (f *Failing) Arm(fault StoreFault, first, last int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.fault, f.first, f.last, f.count, f.hits = fault, first, last, 0, 0
+	f.fault = fault
+	f.first = first
+	f.last = last
+	f.count = 0
+	f.hits = 0
 }
 
 // Hits returns how many writes have failed since Arm.
@@ -76,7 +81,8 @@ func (f *Failing) take(ofLease bool) (fault StoreFault, failed bool) {
 	return f.fault, failed
 }
 
-// write carries out a write, or lets it fail. lost is the error if the fault has none; nil: such a fault does not concern the write.
+// write carries out a write, or lets it fail. lost is the error if the fault has none; nil: such a fault does not
+// concern the write.
 func (f *Failing) write(do func() error, lost error) error {
 	fault, failed := f.take(lost != nil)
 	if failed && !fault.Done {

@@ -186,7 +186,8 @@ var leaseCases = []storeCase{
 
 // durableLeases checks that a process sees what another does with leases.
 func durableLeases(t *testing.T, open func() *harness) {
-	a, b := open(), open()
+	a := open()
+	b := open()
 	if a.storeLeaser() == nil {
 		return // leases are optional
 	}

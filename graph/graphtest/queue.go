@@ -245,7 +245,8 @@ func takenOnce(h *harness) {
 
 func othersTakeWhatIsNotRenewed(h *harness) {
 	h.mustAppendJob(journal.DriveJob{Thread: "t", Token: "x", Worker: "w1"}, leaseLong, 0, journal.KindStart)
-	if err := h.queue().RenewJobs(h.Context(), journal.Worker{ID: "w1"}, []string{"x"}, -leaseShort); err != nil { // it is over at once
+	// it is over at once
+	if err := h.queue().RenewJobs(h.Context(), journal.Worker{ID: "w1"}, []string{"x"}, -leaseShort); err != nil {
 		h.Fatal(err)
 	}
 	job := h.takeOne("w2", leaseLong)

@@ -55,7 +55,8 @@ func TestStore(t *testing.T, open func(t *testing.T) journal.Store) {
 	}
 }
 
-// hasLeases says whether a store is a journal.Leaser, and closes it: the time that a harness allows is that of one case, not of the suite.
+// hasLeases says whether a store is a journal.Leaser, and closes it: the time that a harness allows is that of one
+// case, not of the suite.
 func hasLeases(t *testing.T, s journal.Store) bool {
 	t.Helper()
 	_, ok := s.(journal.Leaser)
@@ -602,9 +603,11 @@ var pruneCases = []storeCase{
 var loopCases = []storeCase{
 	{"AppendWhileReading", func(h *harness) {
 		for _, newest := range []bool{false, true} {
-			thread, n := fmt.Sprint("newest ", newest), int64(600)
+			thread := fmt.Sprint("newest ", newest)
+			n := int64(600)
 			h.mustAppend(thread, 0, newRecords(thread, 0, int(n))...)
-			head, seen := n, int64(0)
+			head := n
+			seen := int64(0)
 			for _, err := range h.s.Read(h.Context(), thread, journal.Range{Newest: newest}) {
 				if err != nil {
 					h.Fatal(err)
@@ -760,7 +763,8 @@ var concurrentCases = []storeCase{
 	{"EachItsOwnThread", func(h *harness) {
 		const rounds = 60
 		h.runParallel(6, func(ctx context.Context, i int) error {
-			thread, after := fmt.Sprint("t", i), int64(0)
+			thread := fmt.Sprint("t", i)
+			after := int64(0)
 			for k := range rounds {
 				n := 1 + k%3
 				if err := h.s.Append(ctx, thread, after, newRecords(thread, after, n)); err != nil {
@@ -851,7 +855,8 @@ func raceAppends(h *harness, stores []journal.Store) {
 	const rounds = 40
 	var want []journal.Record
 	for round := range rounds {
-		after, n := int64(len(want)), 1+round%3*20 // one record, and batches of one and of several statements
+		after := int64(len(want))
+		n := 1 + round%3*20 // one record, and batches of one and of several statements
 		start := make(chan struct{})
 		won := make([]bool, len(stores))
 		var wg sync.WaitGroup

@@ -99,7 +99,8 @@ func patchKeys(ps []record.Patch) (keys []string) {
 	return keys
 }
 
-// DecodeResult returns the value of the Halt that ended a run, of the KindEnd that was read with its data; nil without one.
+// DecodeResult returns the value of the Halt that ended a run, of the KindEnd that was read with its data; nil without
+// one.
 func DecodeResult(r journal.Record) (any, error) {
 	if r.Kind != journal.KindEnd || len(r.Data) == 0 {
 		return nil, nil

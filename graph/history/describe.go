@@ -57,7 +57,8 @@ type RunInfo struct {
 // applyLease sets the status of a run whose last drive has not recorded that it stopped.
 func (i *RunInfo) applyLease(l journal.Lease) {
 	if i.Status == graph.Crashed && l.IsLive() {
-		i.Status, i.Lease = graph.Running, l
+		i.Status = graph.Running
+		i.Lease = l
 	}
 }
 
@@ -312,16 +313,16 @@ type RunPart struct {
 	// Values are those of its state, by name.
 	Values []StoredValue
 
-	// Recorded are the effects of the current step that have a result, by Intent.ID: a resume takes the results, encoded
-	// as the journal has them, and makes no effect.
+	// Recorded are the effects of the current step that have a result, by Intent.ID: a resume takes the results,
+	// encoded as the journal has them, and makes no effect.
 	Recorded map[string][]byte
 
 	// Answered are the questions of the current step that have an answer, which a resume takes.
 	Answered []graph.Question
 }
 
-// Parts reads everything that a resume of the thread's last run continues with, part by part, the run's own graph first. It
-// fails with journal.ErrNoThread or a *journal.DamagedError.
+// Parts reads everything that a resume of the thread's last run continues with, part by part, the run's own graph
+// first. It fails with journal.ErrNoThread or a *journal.DamagedError.
 func Parts(ctx context.Context, st journal.Store, thread string) ([]RunPart, error) {
 	s, err := fold.LoadPoint(ctx, st, journal.Point{Thread: thread})
 	if err != nil {
@@ -366,18 +367,21 @@ func Lineage(ctx context.Context, st journal.Store, prefix string) ([]Branch, er
 	var all []RunInfo
 	forks := map[string][]RunInfo{} // by origin; "": of no thread
 	damage := map[string]error{}
-	known, seen := map[string]bool{}, map[string]bool{}
+	known := map[string]bool{}
+	seen := map[string]bool{}
 	for t, err := range st.Threads(ctx, prefix) {
 		if err != nil {
 			return nil, err
 		}
 		i, err := Describe(t)
 		if errors.As(err, new(*journal.DamagedError)) {
-			i, damage[t.Name] = RunInfo{Thread: t.Name}, err
+			i = RunInfo{Thread: t.Name}
+			damage[t.Name] = err
 		} else if err != nil {
 			return nil, err
 		}
-		all, known[i.Thread] = append(all, i), true
+		all = append(all, i)
+		known[i.Thread] = true
 	}
 	slices.SortFunc(all, func(a, b RunInfo) int { return strings.Compare(a.Thread, b.Thread) })
 	for _, i := range all {

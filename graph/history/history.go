@@ -207,6 +207,7 @@ func (e *Entry) IsCheckpoint() bool {
 // timeOf returns the time of a record, limited to the years that every format can
 // write: the clock of the writer may have been wrong by any amount.
 func timeOf(micros int64) time.Time {
-	const first, last = -62_135_510_400_000_000, 253_402_214_399_999_999 // 0001-01-02 and 9999-12-30, in range in every time zone
+	// 0001-01-02 and 9999-12-30, in range in every time zone
+	const first, last = -62_135_510_400_000_000, 253_402_214_399_999_999
 	return time.UnixMicro(min(max(micros, first), last))
 }

@@ -67,19 +67,22 @@ func (k Keep) keepsRecord(e Entry, newer int64, steps int) bool {
 
 // planPrune reads back as far as needed.
 func (k Keep) planPrune(ctx context.Context, st journal.Store, thread string) (p prunePlan, err error) {
-	steps, more := 0, true
+	steps := 0
+	more := true
 	for e, err := range Entries(ctx, st, thread) {
 		if err != nil {
 			return p, err
 		}
 		if p.head == 0 {
-			p.head, p.named = e.Seq, e.Seq+1
+			p.head = e.Seq
+			p.named = e.Seq + 1
 		}
 		p.first = e.Seq
 		if more = more && k.keepsRecord(e, p.head-e.Seq, steps); more {
 			p.named = e.Seq
 		} else if p.inside == p.named {
-			p.base, p.first = p.inside, p.inside
+			p.base = p.inside
+			p.first = p.inside
 			return p, nil
 		}
 		switch {
@@ -191,11 +194,11 @@ func Delete(ctx context.Context, st journal.Store, thread string) error {
 // and its status is Abandoned. Its state stays, and a new run can be started on the
 // thread. reason is shown to those who look at the run later; it may be empty.
 //
-// Processes that a killed drive has left behind keep running: InDoubt of Inspect names
-// them. It returns the number of the record of the end; 0: the run was over before and keeps its status. A running drive ends
-// with a *graph.DisplacedError and starts no other effect; Abandon returns when it has ended, after two seconds, or when ctx
-// ends. If the drive appends first, Abandon tries again; only after ten times is the error journal.ErrConflict. An unknown
-// thread is journal.ErrNoThread.
+// Processes that a killed drive has left behind keep running: InDoubt of Inspect names them. It returns the number of
+// the record of the end; 0: the run was over before and keeps its status. A running drive ends with a
+// *graph.DisplacedError and starts no other effect; Abandon returns when it has ended, after two seconds, or when ctx
+// ends. If the drive appends first, Abandon tries again; only after ten times is the error journal.ErrConflict. An
+// unknown thread is journal.ErrNoThread.
 func Abandon(ctx context.Context, st journal.Store, thread, reason string) (seq int64, err error) {
 	seq, err = fence.ChangeRun(ctx, st, thread, func(s *fold.Thread) ([]journal.Record, error) {
 		if s.Run.Status.Final() {

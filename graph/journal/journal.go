@@ -124,11 +124,11 @@ type ThreadInfo struct {
 // they must pass. A call whose context has ended does nothing and returns the context's
 // error.
 //
-// An error is one of three: ErrConflict; one that MarkUnavailable has marked, if the same call may
-// succeed later; any other was refused permanently, and ends the work. A drive waits some minutes for a
-// store that is not available, and starts no effect meanwhile; see Patience. For a store that marks nothing, errors of the
-// network and deadlines of the store's own count as marked. An Append whose outcome the store does not know must be
-// marked, or be of the network: its caller appends again, and ErrConflict or success says what happened.
+// An error is one of three: ErrConflict; one that MarkUnavailable has marked, if the same call may succeed later; any
+// other was refused permanently, and ends the work. A drive waits some minutes for a store that is not available, and
+// starts no effect meanwhile; see Patience. For a store that marks nothing, errors of the network and deadlines of the
+// store's own count as marked. An Append whose outcome the store does not know must be marked, or be of the network:
+// its caller appends again, and ErrConflict or success says what happened.
 type Store interface {
 	// Append adds records after the one numbered after, all or none, and numbers them
 	// from there; Seq of recs is ignored. It fails with ErrConflict if the thread's

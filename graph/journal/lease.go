@@ -14,11 +14,10 @@ import (
 // drive holds the lease of its thread, and a second one gets a *graph.BusyError. Without a
 // Leaser only the claim record keeps two drives apart.
 //
-// Leases are stored outside the journal: renewing one appends nothing and need not
-// reach the disk before the call returns. The store's clock counts. Owners are opaque
-// to a store. A drive looks at its lease once a second, and ends when it has another owner;
-// so a program that ends or changes a run, or drives it next, first takes the lease over. A lease may be held on a thread that does not exist yet; a Prune that
-// deletes a thread deletes its lease too.
+// Leases are stored outside the journal: renewing one appends nothing and need not reach the disk before the call
+// returns. The store's clock counts. Owners are opaque to a store. A drive looks at its lease once a second, and ends
+// when it has another owner; so a program that ends or changes a run, or drives it next, first takes the lease over. A
+// lease may be held on a thread that does not exist yet; a Prune that deletes a thread deletes its lease too.
 type Leaser interface {
 	// AcquireLease gives the lease of a thread to owner, until ttl from now, if the
 	// lease is free, if it has expired, or if owner or over holds it ("" for over: no
@@ -62,8 +61,8 @@ func (l Lease) Holder() (host string, pid int, ok bool) {
 	return p.Host, p.PID, ok
 }
 
-// FindProcess returns the number of the process that holds the lease. ok is false unless it is known to be a process of this
-// host that has not ended.
+// FindProcess returns the number of the process that holds the lease. ok is false unless it is known to be a process of
+// this host that has not ended.
 func (l Lease) FindProcess() (pid int, ok bool) { return process.FindOwner(l.Owner) }
 
 // String says which process holds the lease, for people.

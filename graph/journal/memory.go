@@ -127,7 +127,8 @@ func (m *Memory) selectRecords(thread string, r Range) []Record {
 	if t == nil {
 		return nil
 	}
-	from, to := max(0, r.After+1-t.first), int64(len(t.recs))
+	from := max(0, r.After+1-t.first)
+	to := int64(len(t.recs))
 	if r.UpTo > 0 {
 		to = min(to, r.UpTo+1-t.first)
 	}

@@ -103,7 +103,8 @@ func (p Patience) retryAfter(ctx context.Context, err error, f func(context.Cont
 
 // retryLater makes the further attempts of Retry.
 func (p Patience) retryLater(ctx context.Context, err error, f func(context.Context) error) error {
-	start, pause := time.Now(), firstPause
+	start := time.Now()
+	pause := firstPause
 	for IsUnavailable(err) && ctx.Err() == nil {
 		left := p.Limit - time.Since(start)
 		if left <= 0 {
@@ -127,8 +128,8 @@ func (p Patience) retryLater(ctx context.Context, err error, f func(context.Cont
 // the records that are there with its own. So the records are stored once, or the error says
 // why not; it is ErrUnavailable if that is still unknown.
 //
-// The end of ctx only ends the waiting: a write that has started is not left halfway, and one attempt is made also if ctx
-// has ended before.
+// The end of ctx only ends the waiting: a write that has started is not left halfway, and one attempt is made also if
+// ctx has ended before.
 func (p Patience) Append(ctx context.Context, st Store, thread string, after int64, recs ...Record) error {
 	c := NewChecksums(thread)
 	c.Set(after, recs)
@@ -142,7 +143,8 @@ func (p Patience) AppendSealed(ctx context.Context, st Store, thread string, aft
 		first = context.WithoutCancel(ctx)
 	}
 	err := st.Append(first, thread, after, recs)
-	ended := first == ctx && ctx.Err() != nil && errors.Is(err, ctx.Err()) && !errors.Is(err, ErrUnavailable) // while a store worked that was not away
+	// while a store worked that was not away
+	ended := first == ctx && ctx.Err() != nil && errors.Is(err, ctx.Err()) && !errors.Is(err, ErrUnavailable)
 	if err == nil || !ended && !IsUnavailable(err) {
 		return err
 	}

@@ -7,12 +7,14 @@ import (
 	"time"
 )
 
-// Queue may be implemented by a Store that says which threads are to be driven, so that any worker on the store continues what another one has
-// left. It holds at most one DriveJob for each thread. A job is written by the same transaction as the record that makes its thread runnable: see
-// WithHold. It does not replace the claim and the lease, which keep two drives of one thread apart: a worker that has taken a job may still find
-// that someone else drives the thread, and then returns the job.
+// Queue may be implemented by a Store that says which threads are to be driven, so that any worker on the store
+// continues what another one has left. It holds at most one DriveJob for each thread. A job is written by the same
+// transaction as the record that makes its thread runnable: see WithHold. It does not replace the claim and the lease,
+// which keep two drives of one thread apart: a worker that has taken a job may still find that someone else drives the
+// thread, and then returns the job.
 //
-// The clock of the store counts. A Prune that deletes a thread deletes its job too. All methods but TakeJobs may be called twice without harm.
+// The clock of the store counts. A Prune that deletes a thread deletes its job too. All methods but TakeJobs may be
+// called twice without harm.
 type Queue interface {
 	Jobs
 	Workers
@@ -20,16 +22,18 @@ type Queue interface {
 
 // Jobs are the jobs of a Queue.
 type Jobs interface {
-	// TakeJobs gives jobs that are due to a worker, at most limit, until ttl from now: those that wait for a worker, and those whose worker has
-	// not renewed them in time. It counts an attempt of each, and adds to Reasons that a worker has been lost. Higher priorities come first, then
-	// those that are due longest. It leaves out jobs that are given up, those of a format above the worker's, those of queues that the worker
-	// does not have.
+	// TakeJobs gives jobs that are due to a worker, at most limit, until ttl from now: those that wait for a worker,
+	// and those whose worker has not renewed them in time. It counts an attempt of each, and adds to Reasons that a
+	// worker has been lost. Higher priorities come first, then those that are due longest. It leaves out jobs that are
+	// given up, those of a format above the worker's, those of queues that the worker does not have.
 	TakeJobs(ctx context.Context, w Worker, limit int, ttl time.Duration) ([]DriveJob, error)
 
-	// PutJob writes a job without a record, of a thread that a person continues: it belongs to its worker until ttl from now, or is due then.
+	// PutJob writes a job without a record, of a thread that a person continues: it belongs to its worker until ttl
+	// from now, or is due then.
 	PutJob(ctx context.Context, job DriveJob, ttl time.Duration) error
 
-	// FinishJob removes a job: its thread has ended, waits for a person, or was stopped on purpose. It does nothing if the job has another token.
+	// FinishJob removes a job: its thread has ended, waits for a person, or was stopped on purpose. It does nothing if
+	// the job has another token.
 	FinishJob(ctx context.Context, thread, token string) error
 
 	// ReturnJob lets a job wait for a worker again. It does nothing if the job has another token.
@@ -44,8 +48,8 @@ type Jobs interface {
 
 // Workers are the workers of a Queue.
 type Workers interface {
-	// RenewJobs extends the jobs of a worker that have these tokens until ttl from now, and records that the worker lives. What it says about itself
-	// replaces what was recorded before.
+	// RenewJobs extends the jobs of a worker that have these tokens until ttl from now, and records that the worker
+	// lives. What it says about itself replaces what was recorded before.
 	RenewJobs(ctx context.Context, w Worker, tokens []string, ttl time.Duration) error
 
 	// ListWorkers returns the workers that have renewed their jobs in the last ten leases, by id.
@@ -55,7 +59,8 @@ type Workers interface {
 	RemoveWorker(ctx context.Context, id string) error
 }
 
-// A DriveJob says that a thread is to be driven: by anyone from Due on if it has no worker, otherwise by its worker until Due.
+// A DriveJob says that a thread is to be driven: by anyone from Due on if it has no worker, otherwise by its worker
+// until Due.
 type DriveJob struct {
 	// Thread is the thread.
 	Thread string
@@ -91,8 +96,8 @@ type DriveJob struct {
 	GivenUp bool
 }
 
-// A Return says how a job waits again. The zero Return is for a drive that was stopped for a reason outside of its thread, such as the end
-// of its process: the job is due at once and the attempt does not count.
+// A Return says how a job waits again. The zero Return is for a drive that was stopped for a reason outside of its
+// thread, such as the end of its process: the job is due at once and the attempt does not count.
 type Return struct {
 	// Delay is when the job is due, from now.
 	Delay time.Duration
@@ -166,16 +171,19 @@ func (h *Hold) SetEnd(end AtEnd) { h.end.Store(int32(end)) }
 // holdKey is the key of a Hold in a context.
 type holdKey struct{}
 
-// WithHold returns a context with which a Store that is a Queue writes the job of a hold in the transaction of the records that begin a drive of its
-// thread or answer it, and removes or returns it in that of the record that ends the drive. A job that is written replaces an earlier one of the
-// thread; of one with the same token it keeps how often it was tried.
+// WithHold returns a context with which a Store that is a Queue writes the job of a hold in the transaction of the
+// records that begin a drive of its thread or answer it, and removes or returns it in that of the record that ends the
+// drive. A job that is written replaces an earlier one of the thread; of one with the same token it keeps how often it
+// was tried.
 func WithHold(ctx context.Context, h *Hold) context.Context {
 	return context.WithValue(ctx, holdKey{}, h)
 }
 
-// A JobChange is what a Store that is a Queue does about a job in the transaction of some records. The zero JobChange is nothing.
+// A JobChange is what a Store that is a Queue does about a job in the transaction of some records. The zero JobChange
+// is nothing.
 type JobChange struct {
-	// Put says that the job is written, Remove that it is removed, and Return that it waits for any worker. At most one of them is true.
+	// Put says that the job is written, Remove that it is removed, and Return that it waits for any worker. At most one
+	// of them is true.
 	Put    bool
 	Remove bool
 	Return bool
@@ -187,13 +195,14 @@ type JobChange struct {
 	TTL time.Duration
 }
 
-// JobChangeOf returns what a Store that is a Queue does about the job of a thread together with records. A drive without a job of its own removes
-// that of another when it ends: who has continued a thread decides what becomes of it, and a thread that its process has left without an end
-// keeps its job.
+// JobChangeOf returns what a Store that is a Queue does about the job of a thread together with records. A drive
+// without a job of its own removes that of another when it ends: who has continued a thread decides what becomes of it,
+// and a thread that its process has left without an end keeps its job.
 func JobChangeOf(ctx context.Context, thread string, recs []Record) (c JobChange) {
 	h, _ := ctx.Value(holdKey{}).(*Hold)
 	if h != nil && h.Job.Thread == thread {
-		c.Job, c.TTL = h.Job, h.TTL
+		c.Job = h.Job
+		c.TTL = h.TTL
 	} else {
 		h = nil
 	}
@@ -231,7 +240,8 @@ func (w *Worker) ListQueues() []string { return strings.Split(w.Queues, ",") }
 // WorkerLeases is for how many times the time of its jobs a worker is listed that does not renew them any more.
 const WorkerLeases = 10
 
-// LostWorker returns what a Store writes before (0) and after (1) the id of a worker into the reasons of a job that the worker has not renewed.
+// LostWorker returns what a Store writes before (0) and after (1) the id of a worker into the reasons of a job that the
+// worker has not renewed.
 func LostWorker(part int) string {
 	return [...]string{"worker ", " ended or stood still in the middle of it\n"}[part]
 }

@@ -1,3 +1,3 @@
-// Package process holds what runs agents: the process with its agents by name, models of providers, tools and their permissions, logins, conversations, and
-// the telemetry of all of it.
+// Package process holds what runs agents: the process with its agents by name, models of providers, tools and their
+// permissions, logins, conversations, and the telemetry of all of it.
 package process

@@ -39,7 +39,8 @@ const (
 // callRule contains Anthropic's rules for tool calls.
 var callRule = wire.CallRule{NameMax: 64, IDMax: 64}
 
-// mostPauses is how often a reply that Anthropic has paused is continued. It pauses a reply in which its own tools have worked for long.
+// mostPauses is how often a reply that Anthropic has paused is continued. It pauses a reply in which its own tools have
+// worked for long.
 const mostPauses = 20
 
 // DefaultMaxTokens is the limit of a reply if the request sets none. Every
@@ -56,17 +57,23 @@ type Config struct {
 	HTTPClient  *http.Client      // nil: a shared client with a connect timeout of 10 s
 	ReadTimeout time.Duration     // longest time without data from the server; 0: 300 s
 	Headers     map[string]string // sent with every request
-	Body        map[string]any    // members that every request gets at the end: objects are merged, every other value replaces that of the wire
-	CacheTTL    string            // how long marked tokens stay in the prompt cache after their last use: "5m" or "1h", at twice the price of input; empty: "5m"
-	Strict      bool              // the model must hold to the schemas of tools that fit Anthropic's rules; models before Claude 4.5 refuse this
+	// members that every request gets at the end: objects are merged, every other value replaces that of the wire
+	Body map[string]any
+	// how long marked tokens stay in the prompt cache after their last use: "5m" or "1h", at twice the price of input;
+	// empty: "5m"
+	CacheTTL string
+	// the model must hold to the schemas of tools that fit Anthropic's rules; models before Claude 4.5 refuse this
+	Strict bool
 
-	StreamTimeout time.Duration // longest time from the request to the end of the reply; 0: 30 minutes; negative: no limit
-	MaxReply      int           // largest reply in bytes; 0: 16 MiB; negative: no limit
+	// longest time from the request to the end of the reply; 0: 30 minutes; negative: no limit
+	StreamTimeout time.Duration
+	MaxReply      int // largest reply in bytes; 0: 16 MiB; negative: no limit
 
 	// Vertex says that BaseURL is a location of a project at Google's Vertex, such as
 	// https://aiplatform.googleapis.com/v1/projects/P/locations/global. APIKey is then an access token.
 	Vertex bool
-	// Authorize adds to a request what it is accepted by, and returns the secrets that no message may have; nil: APIKey is all.
+	// Authorize adds to a request what it is accepted by, and returns the secrets that no message may have; nil: APIKey
+	// is all.
 	Authorize func(r *http.Request) (secrets []string, err error)
 }
 

@@ -77,8 +77,8 @@ func (b block) MarshalJSON() ([]byte, error) {
 	return json.Marshal(plain(b))
 }
 
-// ownTools are Anthropic's own tools (https://platform.claude.com/docs/en/agents-and-tools/tool-use/tool-reference). They are the versions that
-// every model of today has.
+// ownTools are Anthropic's own tools (https://platform.claude.com/docs/en/agents-and-tools/tool-use/tool-reference).
+// They are the versions that every model of today has.
 var ownTools = map[string]any{
 	llm.ToolWebSearch:       tool{Type: "web_search_20250305", Name: "web_search"},
 	llm.ToolWebFetch:        tool{Type: "web_fetch_20250910", Name: "web_fetch"},
@@ -88,7 +88,8 @@ var ownTools = map[string]any{
 // mostStrictTools is the number of strict tools that a request may have.
 const mostStrictTools = 20
 
-// cacheMark returns the mark of what the prompt cache keeps. All marks of a request are equal: Anthropic refuses a longer time after a shorter one.
+// cacheMark returns the mark of what the prompt cache keeps. All marks of a request are equal: Anthropic refuses a
+// longer time after a shorter one.
 func cacheMark(ttl string) object {
 	mark := object{"type": "ephemeral"}
 	if ttl != "" && ttl != "5m" {

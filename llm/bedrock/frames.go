@@ -20,8 +20,8 @@ const (
 	errorEvent     = "error "
 )
 
-// frames turns the frames of a stream into server-sent events: their names are the types of the frames, and their data the payloads. A frame that
-// is cut off is no event, so that the reply is incomplete.
+// frames turns the frames of a stream into server-sent events: their names are the types of the frames, and their data
+// the payloads. A frame that is cut off is no event, so that the reply is incomplete.
 type frames struct {
 	from  *bufio.Reader
 	event []byte
@@ -60,7 +60,8 @@ func (f *frames) readFrame() {
 		name = exceptionEvent + headerText(message, ":exception-type")
 	case "error":
 		name = errorEvent + headerText(message, ":error-code")
-		data, _ = json.Marshal(map[string]string{"message": headerText(message, ":error-message")}) // a text can always be encoded
+		// a text can always be encoded
+		data, _ = json.Marshal(map[string]string{"message": headerText(message, ":error-message")})
 	default:
 		name = headerText(message, ":event-type")
 	}

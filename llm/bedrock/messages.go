@@ -10,14 +10,16 @@ import (
 	"raddle.dev/llm/internal/wire"
 )
 
-// A turnBuilder makes the turns of a conversation. Users and assistants alternate, and the results of a reply's calls are in the next turn.
+// A turnBuilder makes the turns of a conversation. Users and assistants alternate, and the results of a reply's calls
+// are in the next turn.
 type turnBuilder struct {
 	model *Model
 	turns []message
 	names map[string]bool // of documents, which must differ
 }
 
-// addMessage adds a message to the turn of its role. A reply that only thinks is no turn: Bedrock takes it for the beginning of the next reply.
+// addMessage adds a message to the turn of its role. A reply that only thinks is no turn: Bedrock takes it for the
+// beginning of the next reply.
 func (b *turnBuilder) addMessage(msg llm.Message) error {
 	role := "user"
 	switch msg.Role {
@@ -88,7 +90,8 @@ func (b *turnBuilder) partBlock(role llm.Role, p llm.Part) (next block, ok bool,
 	return block{}, false, b.model.client.UnsupportedError("a message of the role " + string(role) + " contains a part that is not allowed there")
 }
 
-// reasoningBlock converts reasoning that a model of the same maker has signed in this place. ok is false for other reasoning.
+// reasoningBlock converts reasoning that a model of the same maker has signed in this place. ok is false for other
+// reasoning.
 func (b *turnBuilder) reasoningBlock(p llm.Reasoning) (next block, ok bool, err error) {
 	if p.Origin != b.model.origin || p.Signature == "" {
 		return block{}, false, nil
@@ -103,7 +106,8 @@ func (b *turnBuilder) reasoningBlock(p llm.Reasoning) (next block, ok bool, err 
 	return block{Reasoning: object{"reasoningText": object{"text": p.Text, "signature": p.Signature}}}, true, nil
 }
 
-// resultBlock converts the result of a call. Its content must not be empty, and only models of Anthropic and Amazon know its status.
+// resultBlock converts the result of a call. Its content must not be empty, and only models of Anthropic and Amazon
+// know its status.
 func (b *turnBuilder) resultBlock(p llm.ToolResult) (block, error) {
 	r := &toolResult{ID: p.CallID}
 	if p.Error {
@@ -181,7 +185,8 @@ func documentFormat(mime string) string {
 	return ""
 }
 
-// documentName returns the name of a document in a request: letters, digits, single blanks, dashes, and brackets, different from all others.
+// documentName returns the name of a document in a request: letters, digits, single blanks, dashes, and brackets,
+// different from all others.
 func (b *turnBuilder) documentName(file string) string {
 	const most = 180
 	if i := strings.LastIndexByte(file, '.'); i > 0 {
@@ -205,7 +210,8 @@ func (b *turnBuilder) documentName(file string) string {
 	return name
 }
 
-// splitTurns separates calls and their results from everything else: some models refuse both in one turn. What stands between has the other role.
+// splitTurns separates calls and their results from everything else: some models refuse both in one turn. What stands
+// between has the other role.
 func splitTurns(turns []message) []message {
 	var list []message
 	for _, turn := range turns {

@@ -2,14 +2,14 @@
 //
 //	m, err := bedrock.New(bedrock.Config{Model: "us.anthropic.claude-sonnet-4-6", Region: "us-east-1", APIKey: key})
 //
-// A model is named by its id, by an inference profile, or by the ARN of one. Requests have a Bedrock API key, or are signed with the credentials
-// of an AWS account.
+// A model is named by its id, by an inference profile, or by the ARN of one. Requests have a Bedrock API key, or are
+// signed with the credentials of an AWS account.
 //
 // The package reads nothing from the environment and does not retry.
 //
-// Requests for models of Anthropic and for Amazon's Nova that belong to a conversation are marked for Bedrock's prompt cache, as package anthropic
-// does it. Reasoning is requested when llm.Request.Effort is set, for models of Anthropic and OpenAI, and Nova 2. Schemas of replies are a part of the
-// instructions, because few models enforce them there.
+// Requests for models of Anthropic and for Amazon's Nova that belong to a conversation are marked for Bedrock's prompt
+// cache, as package anthropic does it. Reasoning is requested when llm.Request.Effort is set, for models of Anthropic
+// and OpenAI, and Nova 2. Schemas of replies are a part of the instructions, because few models enforce them there.
 package bedrock
 
 import (
@@ -36,20 +36,24 @@ type Credentials struct {
 
 // A Config selects a model and its region. Model and Region are required, and APIKey or Credentials.
 type Config struct {
-	Model       string            // id, inference profile, or the ARN of one
-	Region      string            // such as "us-east-1"; empty: that in the host of BaseURL
-	BaseURL     string            // empty: the service in the region
-	APIKey      string            // a Bedrock API key; it counts before Credentials
-	KeyName     string            // the name of the setting with the key, for messages; empty: "AWS_BEARER_TOKEN_BEDROCK"
+	Model   string // id, inference profile, or the ARN of one
+	Region  string // such as "us-east-1"; empty: that in the host of BaseURL
+	BaseURL string // empty: the service in the region
+	APIKey  string // a Bedrock API key; it counts before Credentials
+	// the name of the setting with the key, for messages; empty: "AWS_BEARER_TOKEN_BEDROCK"
+	KeyName     string
 	HTTPClient  *http.Client      // nil: a shared client with a connect timeout of 10 s
 	ReadTimeout time.Duration     // longest time without data from the server; 0: 300 s
 	Headers     map[string]string // sent with every request
-	Body        map[string]any    // members that every request gets at the end: objects are merged, every other value replaces that of the wire
+	// members that every request gets at the end: objects are merged, every other value replaces that of the wire
+	Body map[string]any
 
-	StreamTimeout time.Duration // longest time from the request to the end of the reply; 0: 30 minutes; negative: no limit
-	MaxReply      int           // largest reply in bytes; 0: 16 MiB; negative: no limit
+	// longest time from the request to the end of the reply; 0: 30 minutes; negative: no limit
+	StreamTimeout time.Duration
+	MaxReply      int // largest reply in bytes; 0: 16 MiB; negative: no limit
 
-	// Credentials returns the credentials for a request that begins now, with which it is signed. nil: there are only keys.
+	// Credentials returns the credentials for a request that begins now, with which it is signed. nil: there are only
+	// keys.
 	Credentials func(ctx context.Context) (Credentials, error)
 	// Advice returns what to do about credentials that AWS has refused, as a sentence; nil: nothing is known.
 	Advice func() string
@@ -151,8 +155,8 @@ func escapeID(id string) string {
 	return strings.ReplaceAll(url.PathEscape(id), ":", "%3A")
 }
 
-// makerOf returns the maker of a model: what stands before the name in an id, after the geography of an inference profile; "" if the id does
-// not say it.
+// makerOf returns the maker of a model: what stands before the name in an id, after the geography of an inference
+// profile; "" if the id does not say it.
 func makerOf(id string) string {
 	id = id[strings.LastIndexByte(id, '/')+1:]
 	labels := strings.Split(id, ".")

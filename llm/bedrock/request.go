@@ -159,7 +159,8 @@ func (m *Model) openAIEffort(effort string) string {
 	return effort
 }
 
-// setInference sets the limits and the sampling. Models of Anthropic refuse sampling when they think, and Nova also a limit when it thinks hard.
+// setInference sets the limits and the sampling. Models of Anthropic refuse sampling when they think, and Nova also a
+// limit when it thinks hard.
 func (m *Model) setInference(q *request, r llm.Request) {
 	thinksHard := m.isNova() && r.Effort == "high"
 	thinks := thinksHard || m.isAnthropic() && r.Effort != "" && r.Effort != "none"
@@ -177,7 +178,8 @@ func (m *Model) setInference(q *request, r llm.Request) {
 	}
 }
 
-// buildTools returns the tools of a request. One without tools whose conversation has calls must name their tools nevertheless.
+// buildTools returns the tools of a request. One without tools whose conversation has calls must name their tools
+// nevertheless.
 func (m *Model) buildTools(r llm.Request) *toolConfig {
 	config := &toolConfig{Choice: object{"auto": object{}}}
 	for _, t := range wire.RepairTools(r.Tools) {
@@ -217,8 +219,8 @@ func (m *Model) buildTools(r llm.Request) *toolConfig {
 // oldClaude are models of Anthropic without a prompt cache.
 var oldClaude = []string{"claude-v2", "claude-instant", "claude-3-haiku", "claude-3-sonnet", "claude-3-opus", "claude-3-5-sonnet"}
 
-// markCache sets the marks for the prompt cache where package anthropic sets its own. Amazon's models have none among their tools. No mark
-// follows a document, where Bedrock refuses it.
+// markCache sets the marks for the prompt cache where package anthropic sets its own. Amazon's models have none among
+// their tools. No mark follows a document, where Bedrock refuses it.
 func (m *Model) markCache(q *request) {
 	isOld := func(name string) bool { return strings.Contains(m.name, name) }
 	if !m.isNova() && !m.isAnthropic() || slices.ContainsFunc(oldClaude, isOld) {

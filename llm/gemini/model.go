@@ -40,15 +40,18 @@ type Config struct {
 	HTTPClient  *http.Client      // nil: a shared client with a connect timeout of 10 s
 	ReadTimeout time.Duration     // longest time without data from the server; 0: 300 s
 	Headers     map[string]string // sent with every request
-	Body        map[string]any    // members that every request gets at the end: objects are merged, every other value replaces that of the wire
+	// members that every request gets at the end: objects are merged, every other value replaces that of the wire
+	Body map[string]any
 
-	StreamTimeout time.Duration // longest time from the request to the end of the reply; 0: 30 minutes; negative: no limit
-	MaxReply      int           // largest reply in bytes; 0: 16 MiB; negative: no limit
+	// longest time from the request to the end of the reply; 0: 30 minutes; negative: no limit
+	StreamTimeout time.Duration
+	MaxReply      int // largest reply in bytes; 0: 16 MiB; negative: no limit
 
 	// Vertex says that BaseURL is a location of a project at Google's Vertex, such as
 	// https://aiplatform.googleapis.com/v1/projects/P/locations/global. APIKey is then an access token.
 	Vertex bool
-	// Authorize adds to a request what it is accepted by, and returns the secrets that no message may have; nil: APIKey is all.
+	// Authorize adds to a request what it is accepted by, and returns the secrets that no message may have; nil: APIKey
+	// is all.
 	Authorize func(r *http.Request) (secrets []string, err error)
 }
 

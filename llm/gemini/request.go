@@ -124,7 +124,8 @@ func (m *Model) buildRequest(r llm.Request) (request, error) {
 		return q, err
 	}
 	if len(own) > 0 && len(q.Tools) > 0 && !m.vertex { // Vertex does not know the setting
-		q.ToolConfig = object{"includeServerSideToolInvocations": true} // "Please enable … to use Built-in tools with Function calling"
+		// "Please enable … to use Built-in tools with Function calling"
+		q.ToolConfig = object{"includeServerSideToolInvocations": true}
 	}
 	q.Tools = append(q.Tools, own...)
 	return q, nil

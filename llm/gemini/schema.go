@@ -8,15 +8,17 @@ import (
 	"slices"
 )
 
-// keptKeywords are the keywords that Gemini documents for JSON schemas. It ignores or refuses others, depending on the model.
+// keptKeywords are the keywords that Gemini documents for JSON schemas. It ignores or refuses others, depending on the
+// model.
 var keptKeywords = []string{"type", "title", "description", "enum", "format", "items", "minItems", "maxItems", "minimum", "maximum", "anyOf",
 	"properties", "required", "additionalProperties"}
 
 // keptFormats are the formats of texts that Gemini accepts.
 var keptFormats = []string{"date-time", "date", "time"}
 
-// narrowSchema returns a repaired schema of arguments with the keywords that Gemini accepts, or nil if it describes nothing: Gemini refuses an object
-// without properties. A schema in which nothing has to change keeps the order of its properties.
+// narrowSchema returns a repaired schema of arguments with the keywords that Gemini accepts, or nil if it describes
+// nothing: Gemini refuses an object without properties. A schema in which nothing has to change keeps the order of its
+// properties.
 func narrowSchema(schema json.RawMessage) any {
 	decode := func() (node object) {
 		d := json.NewDecoder(bytes.NewReader(schema))

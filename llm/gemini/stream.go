@@ -164,12 +164,14 @@ func (d *decoder) applyPart(raw json.RawMessage) (err error) {
 	return d.parts.Seal(d.slots.Next(wire.OtherPart), p.ThoughtSignature) // the signature of the text before it
 }
 
-// isOther reports whether a part of a reply has nothing that raddle understands. A signature without a text is that of the text before it.
+// isOther reports whether a part of a reply has nothing that raddle understands. A signature without a text is that of
+// the text before it.
 func (p *part) isOther() bool {
 	return p.FunctionCall == nil && p.InlineData == nil && p.Text == "" && !p.Thought && p.ThoughtSignature == "" || p.ToolCall != nil || p.ToolResponse != nil || p.ExecutableCode != nil
 }
 
-// describePart returns the name of a part that only Google understands, "" if it is empty, and what a person should know about it.
+// describePart returns the name of a part that only Google understands, "" if it is empty, and what a person should
+// know about it.
 func describePart(raw json.RawMessage) (kind, text string) {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(raw, &members) != nil {
@@ -205,7 +207,8 @@ func describePart(raw json.RawMessage) (kind, text string) {
 	return kind, text
 }
 
-// groundingKind is the kind of the item that says on what a reply is based. It is not sent back: the API has no place for it.
+// groundingKind is the kind of the item that says on what a reply is based. It is not sent back: the API has no place
+// for it.
 const groundingKind = "groundingMetadata"
 
 // addGrounding adds the pages on which the last text is based, and the searches that found them.

@@ -2,13 +2,14 @@
 //
 //	m, err := ollama.New(ollama.Config{Model: "qwen3:8b"})
 //
-// Ollama's interface that is compatible with OpenAI's cannot set the window, and silently cuts a conversation to what the server has set, often
-// 4,096 tokens. This package asks for a window, and for an error where a conversation does not fit.
+// Ollama's interface that is compatible with OpenAI's cannot set the window, and silently cuts a conversation to what
+// the server has set, often 4,096 tokens. This package asks for a window, and for an error where a conversation does
+// not fit.
 //
 // The package reads nothing from the environment and does not retry.
 //
-// Reasoning is requested when llm.Request.Effort is set: "none" turns it off, levels are for models that have some, and a number of tokens turns it
-// on. Without it, models that think do.
+// Reasoning is requested when llm.Request.Effort is set: "none" turns it off, levels are for models that have some, and
+// a number of tokens turns it on. Without it, models that think do.
 package ollama
 
 import (
@@ -29,8 +30,8 @@ import (
 
 const defaultURL = "http://localhost:11434"
 
-// DefaultContext is the largest window in tokens that a model gets unless Config.Context says more. A model has a smaller one if it can do no more.
-// A larger window takes more memory, also for short conversations.
+// DefaultContext is the largest window in tokens that a model gets unless Config.Context says more. A model has a
+// smaller one if it can do no more. A larger window takes more memory, also for short conversations.
 const DefaultContext = 32_768
 
 // callRule contains the rules for tool calls.
@@ -38,18 +39,21 @@ var callRule = wire.CallRule{NameMax: 64, IDMax: 64, AnyID: true}
 
 // A Config selects a model and its server. Only Model is required.
 type Config struct {
-	Model       string            // Ollama's name for the model
-	BaseURL     string            // with or without /v1; empty: this machine
-	APIKey      string            // for a server that wants one; empty: no key is sent
-	KeyName     string            // the name of the setting with the key, for messages; empty: "OLLAMA_API_KEY"
-	Context     int               // window in tokens; 0: what the model can do, at most DefaultContext
-	HTTPClient  *http.Client      // nil: a shared client with a connect timeout of 10 s
-	ReadTimeout time.Duration     // longest time without data from the server, which may have to load the model; 0: 300 s
+	Model      string       // Ollama's name for the model
+	BaseURL    string       // with or without /v1; empty: this machine
+	APIKey     string       // for a server that wants one; empty: no key is sent
+	KeyName    string       // the name of the setting with the key, for messages; empty: "OLLAMA_API_KEY"
+	Context    int          // window in tokens; 0: what the model can do, at most DefaultContext
+	HTTPClient *http.Client // nil: a shared client with a connect timeout of 10 s
+	// longest time without data from the server, which may have to load the model; 0: 300 s
+	ReadTimeout time.Duration
 	Headers     map[string]string // sent with every request
-	Body        map[string]any    // members that every request gets at the end: objects are merged, every other value replaces that of the wire
+	// members that every request gets at the end: objects are merged, every other value replaces that of the wire
+	Body map[string]any
 
-	StreamTimeout time.Duration // longest time from the request to the end of the reply; 0: 30 minutes; negative: no limit
-	MaxReply      int           // largest reply in bytes; 0: 16 MiB; negative: no limit
+	// longest time from the request to the end of the reply; 0: 30 minutes; negative: no limit
+	StreamTimeout time.Duration
+	MaxReply      int // largest reply in bytes; 0: 16 MiB; negative: no limit
 }
 
 // A Model is one model at one server. It is safe for concurrent use.
@@ -143,8 +147,8 @@ func explainLength(err error, window int) error {
 	return &long
 }
 
-// findWindow returns the window of requests. It asks the server once what the model can do; a server that cannot be reached is asked again by
-// the next request. A call whose ctx ends does not wait for the one that asks.
+// findWindow returns the window of requests. It asks the server once what the model can do; a server that cannot be
+// reached is asked again by the next request. A call whose ctx ends does not wait for the one that asks.
 func (m *Model) findWindow(ctx context.Context) (int, error) {
 	select {
 	case m.turn <- struct{}{}:

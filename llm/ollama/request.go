@@ -20,8 +20,9 @@ type request struct {
 	Think    any             `json:"think,omitempty"` // true, false or a level
 	Options  object          `json:"options"`
 	Truncate bool            `json:"truncate"` // false: a conversation that does not fit is an error, and is not cut
-	Shift    bool            `json:"shift"`    // false: a reply that does not fit ends, and the beginning is not dropped
-	Stream   bool            `json:"stream"`
+	// false: a reply that does not fit ends, and the beginning is not dropped
+	Shift  bool `json:"shift"`
+	Stream bool `json:"stream"`
 }
 
 type message struct {
@@ -88,8 +89,8 @@ func thinkValue(effort string) any {
 	return true
 }
 
-// buildMessages returns a message in the form of the API. Each result of a tool is a message of its own, and what it has in addition to text follows
-// as a message of the user.
+// buildMessages returns a message in the form of the API. Each result of a tool is a message of its own, and what it
+// has in addition to text follows as a message of the user.
 func (m *Model) buildMessages(msg llm.Message) ([]*message, error) {
 	switch msg.Role {
 	case llm.RoleUser:

@@ -5,8 +5,9 @@ import (
 	"maps"
 )
 
-// mergeStreamed adds the members of a piece of a message to those of the pieces before it. Texts of pieces follow each other, and so do lists,
-// whose objects are pieces of one object if they have the same index; every other value replaces the one before it.
+// mergeStreamed adds the members of a piece of a message to those of the pieces before it. Texts of pieces follow each
+// other, and so do lists, whose objects are pieces of one object if they have the same index; every other value
+// replaces the one before it.
 func mergeStreamed(members, piece map[string]json.RawMessage) map[string]json.RawMessage {
 	if members == nil {
 		return maps.Clone(piece)

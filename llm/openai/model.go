@@ -53,13 +53,15 @@ type Config struct {
 	ReadTimeout time.Duration     // longest time without data from the server; 0: 300 s
 	Headers     map[string]string // sent with every request
 	Profile     string            // the name of the profile of the server, for New; empty: by its host
-	Body        map[string]any    // members that every request gets at the end: objects are merged, every other value replaces that of the wire
-	// Strict says whether the provider must hold the model to schemas of tools and replies that fit its rules: "on" or "off"; empty: where OpenAI's own
-	// models answer. A schema that does not fit is never strict.
+	// members that every request gets at the end: objects are merged, every other value replaces that of the wire
+	Body map[string]any
+	// Strict says whether the provider must hold the model to schemas of tools and replies that fit its rules: "on" or
+	// "off"; empty: where OpenAI's own models answer. A schema that does not fit is never strict.
 	Strict string
 
-	StreamTimeout time.Duration // longest time from the request to the end of the reply; 0: 30 minutes; negative: no limit
-	MaxReply      int           // largest reply in bytes; 0: 16 MiB; negative: no limit
+	// longest time from the request to the end of the reply; 0: 30 minutes; negative: no limit
+	StreamTimeout time.Duration
+	MaxReply      int // largest reply in bytes; 0: 16 MiB; negative: no limit
 }
 
 // A Model is one model at one endpoint. It is safe for concurrent use.
@@ -150,8 +152,8 @@ func IsAzure(host string) bool {
 // isOpenAI reports whether OpenAI's own models answer at a host.
 func isOpenAI(host string) bool { return host == "api.openai.com" || IsAzure(host) }
 
-// authHeader returns the header that carries a key. Azure takes keys in a header of its own, and tokens of Entra, which are JSON web tokens, like
-// everyone else.
+// authHeader returns the header that carries a key. Azure takes keys in a header of its own, and tokens of Entra, which
+// are JSON web tokens, like everyone else.
 func authHeader(host, key string) map[string]string {
 	switch {
 	case key == "":

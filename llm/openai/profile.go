@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// A Profile says how a server that is compatible with OpenAI's chat completions differs from them. Nothing else in the package knows a server by
-// its name.
+// A Profile says how a server that is compatible with OpenAI's chat completions differs from them. Nothing else in the
+// package knows a server by its name.
 type Profile struct {
 	Name  string   // in lower case, such as "groq"
 	Hosts []string // the ends of the names of its hosts; none: it is recognised by its name only
@@ -14,7 +14,8 @@ type Profile struct {
 	Thoughts ThoughtForm // how reasoning goes back
 	Echo     []string    // members of a reply's message that go back as they came
 	CallEcho []string    // members of a call that go back as they came
-	// CallDefault is the JSON object of members of a call that another model has made, where the server requires them; "": none.
+	// CallDefault is the JSON object of members of a call that another model has made, where the server requires them;
+	// "": none.
 	CallDefault string
 
 	Effort EffortForm     // how effort is named
@@ -32,9 +33,11 @@ type ThoughtForm string
 
 // These are the forms of reasoning in a message of the assistant.
 const (
-	// ThoughtsPlain puts it into reasoning_content of messages with calls. Servers of open models read it, and others ignore it.
+	// ThoughtsPlain puts it into reasoning_content of messages with calls. Servers of open models read it, and others
+	// ignore it.
 	ThoughtsPlain ThoughtForm = ""
-	// ThoughtsRequired does the same, with an empty text where there is no reasoning: the server refuses calls without the member.
+	// ThoughtsRequired does the same, with an empty text where there is no reasoning: the server refuses calls without
+	// the member.
 	ThoughtsRequired ThoughtForm = "required"
 	// ThoughtsField puts it into reasoning of messages with calls: the server refuses reasoning_content.
 	ThoughtsField ThoughtForm = "reasoning"

@@ -89,7 +89,8 @@ func (m *Model) buildRequest(r llm.Request) (request, error) {
 	return q, err
 }
 
-// refusesSerial reports whether a model of OpenAI refuses parallel_tool_calls in chat completions: "Unsupported parameter … with this model".
+// refusesSerial reports whether a model of OpenAI refuses parallel_tool_calls in chat completions: "Unsupported
+// parameter … with this model".
 func refusesSerial(model string) bool {
 	name := model[strings.LastIndexByte(model, '/')+1:]
 	return slices.ContainsFunc([]string{"o1", "o3", "o4"}, func(family string) bool { return strings.HasPrefix(name, family) })
@@ -229,8 +230,8 @@ func (m *Model) assistantMessage(msg llm.Message) message {
 	return a
 }
 
-// addThoughts adds the reasoning of a reply as the server accepts it. Servers whose models think between tool calls require the reasoning of
-// messages with calls, and no other reasoning.
+// addThoughts adds the reasoning of a reply as the server accepts it. Servers whose models think between tool calls
+// require the reasoning of messages with calls, and no other reasoning.
 func (m *Model) addThoughts(a message, msg llm.Message, calls bool) {
 	thought := ""
 	for _, p := range msg.Parts {

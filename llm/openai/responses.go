@@ -16,12 +16,12 @@ import (
 // responsesOrigin begins the origin of the parts that the Responses API sends; "@" and the host follow.
 const responsesOrigin = "responses"
 
-// A Responses is one model at one endpoint of OpenAI's Responses API, which OpenAI's models that reason require for tools. It is safe for
-// concurrent use.
+// A Responses is one model at one endpoint of OpenAI's Responses API, which OpenAI's models that reason require for
+// tools. It is safe for concurrent use.
 //
-// It is stateless: nothing is stored at the provider, and each request has the whole conversation. Encrypted reasoning, phases of texts and
-// items that only the provider understands stay in the conversation and go back to the same host, without their ids, which a server that has
-// stored nothing would not find.
+// It is stateless: nothing is stored at the provider, and each request has the whole conversation. Encrypted reasoning,
+// phases of texts and items that only the provider understands stay in the conversation and go back to the same host,
+// without their ids, which a server that has stored nothing would not find.
 type Responses struct {
 	name    string
 	client  *wire.Client
@@ -54,9 +54,9 @@ func NewResponses(c Config) (*Responses, error) {
 	}, nil
 }
 
-// mayReason reports whether a model can encrypt its reasoning. OpenAI refuses the request for it with "Encrypted content is not supported with
-// this model" for models that do not reason: those before the o series, and the variants for plain conversation. The name of a deployment says
-// nothing, so that an unknown name counts as a model of today.
+// mayReason reports whether a model can encrypt its reasoning. OpenAI refuses the request for it with "Encrypted
+// content is not supported with this model" for models that do not reason: those before the o series, and the variants
+// for plain conversation. The name of a deployment says nothing, so that an unknown name counts as a model of today.
 func mayReason(model string) bool {
 	for _, plain := range []string{"gpt-3", "gpt-4", "chatgpt-", "-chat"} {
 		if strings.Contains(model, plain) {
@@ -66,8 +66,9 @@ func mayReason(model string) bool {
 	return true
 }
 
-// refusesSampling reports whether a model of OpenAI refuses temperature and top_p: models that reason do, unless their effort is "none"
-// (https://platform.openai.com/docs/guides/latest-model, "Parameter compatibility"). The name of another model says nothing.
+// refusesSampling reports whether a model of OpenAI refuses temperature and top_p: models that reason do, unless their
+// effort is "none" (https://platform.openai.com/docs/guides/latest-model, "Parameter compatibility"). The name of
+// another model says nothing.
 func refusesSampling(model, effort string) bool {
 	name := model[strings.LastIndexByte(model, '/')+1:] // OpenRouter and others write openai/gpt-5
 	reasons := func(family string) bool { return strings.HasPrefix(name, family) }
@@ -248,8 +249,8 @@ func fileName(f llm.File) string {
 	return "file"
 }
 
-// outputItems returns the items of a reply. Reasoning that no other item follows is left out, because the API refuses it: it is the end of a
-// reply that was cut off, or what it led to was removed.
+// outputItems returns the items of a reply. Reasoning that no other item follows is left out, because the API refuses
+// it: it is the end of a reply that was cut off, or what it led to was removed.
 func (m *Responses) outputItems(msg llm.Message) []object {
 	var items []object
 	for _, p := range msg.Parts {

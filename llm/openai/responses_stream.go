@@ -69,7 +69,8 @@ type outputItem struct {
 	Code string `json:"code"` // of a program that ran
 }
 
-// A responsesDecoder reads the events of one reply. Each item of the output has as many slots of the assembly as it may have pieces of content.
+// A responsesDecoder reads the events of one reply. Each item of the output has as many slots of the assembly as it may
+// have pieces of content.
 type responsesDecoder struct {
 	client  *wire.Client
 	parts   *wire.Assembly
@@ -92,7 +93,8 @@ func slotOf(item, content wire.Count) int { return int(item)*slots + min(int(con
 // Complete implements wire.Decoder: the end of a reply is an event of its own.
 func (d *responsesDecoder) Complete() bool { return d.stop != "" }
 
-// Event implements wire.Decoder. Kinds of events that raddle does not know say nothing that the complete items do not say.
+// Event implements wire.Decoder. Kinds of events that raddle does not know say nothing that the complete items do not
+// say.
 func (d *responsesDecoder) Event(ev wire.Event) (done bool, err error) {
 	if strings.HasPrefix(string(ev.Data), "[DONE]") { // of compatible servers
 		return true, nil
@@ -274,7 +276,8 @@ func withoutMembers(raw json.RawMessage, names ...string) json.RawMessage {
 	return data
 }
 
-// withAnnotations returns the members of a message with the annotations of one piece of its content, such as the sources of a search.
+// withAnnotations returns the members of a message with the annotations of one piece of its content, such as the
+// sources of a search.
 func withAnnotations(members, annotations json.RawMessage) json.RawMessage {
 	if list := string(annotations); list == "" || list == "null" || list == "[]" {
 		return members

@@ -89,7 +89,8 @@ func (c *callDelta) UnmarshalJSON(data []byte) (err error) {
 	return err
 }
 
-// otherMembers returns the members of a JSON object without the known ones and those that are null; nil if there is none.
+// otherMembers returns the members of a JSON object without the known ones and those that are null; nil if there is
+// none.
 func otherMembers(data []byte, known ...string) (map[string]json.RawMessage, error) {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(data, &members); err != nil {

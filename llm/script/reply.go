@@ -60,8 +60,8 @@ func (r Reply) newEntry() *entry {
 	return e
 }
 
-// ReadReply reads one reply of a file that holds more than replies: a mapping with the keys of a transcript, or the text of
-// the reply alone. own reads the keys that the file has in addition. Problems are added to the document.
+// ReadReply reads one reply of a file that holds more than replies: a mapping with the keys of a transcript, or the
+// text of the reply alone. own reads the keys that the file has in addition. Problems are added to the document.
 func ReadReply(d *strictyaml.Document, n *yaml.Node, own map[string]func(*yaml.Node)) Reply {
 	l := &loader{Document: d}
 	if n = l.resolve(n); n == nil {

@@ -38,8 +38,8 @@ var _ llm.Model = (*Transcript)(nil)
 // MaxFile is the size in bytes of the largest transcript that is read.
 const MaxFile = 16 << 20
 
-// Open reads the transcript at path, a regular file of at most [MaxFile] bytes. If the file is not a valid transcript, the
-// error is a *LoadError that lists every error with its position.
+// Open reads the transcript at path, a regular file of at most [MaxFile] bytes. If the file is not a valid transcript,
+// the error is a *LoadError that lists every error with its position.
 func Open(path string) (*Transcript, error) {
 	data, err := plainfile.Read(path, MaxFile)
 	if err != nil {
@@ -224,7 +224,8 @@ func (e *UnmatchedError) Error() string {
 	list := e.Unused
 	more := ""
 	if len(list) > most {
-		list, more = list[:most], fmt.Sprintf(" and %d more", len(e.Unused)-most)
+		list = list[:most]
+		more = fmt.Sprintf(" and %d more", len(e.Unused)-most)
 	}
 	return head + "still unused: " + strings.Join(list, "; ") + more
 }

@@ -131,7 +131,8 @@ func testValues(h *harness) {
 }
 
 func testNamespaces(h *harness) {
-	ada, odd := memory.JoinPath("user", "ada"), memory.JoinPath("user", "ada/notes%_*")
+	ada := memory.JoinPath("user", "ada")
+	odd := memory.JoinPath("user", "ada/notes%_*")
 	for i, namespace := range []string{ada, memory.JoinPath("user", "adam"), memory.JoinPath("user", "ad"), memory.JoinPath("user", "ada", "notes"), odd, memory.JoinPath("app", "x"), "user/ada-2", "user/ada0", "User/ada"} {
 		h.put(namespace, "k", fmt.Sprint(i), 0)
 	}

@@ -1,10 +1,10 @@
-// Package embed calls servers that turn texts into vectors (OpenAI and all servers with its protocol, Gemini, Ollama), and servers that
-// order texts by a question (rerankers with the protocol of Cohere and Jina).
+// Package embed calls servers that turn texts into vectors (OpenAI and all servers with its protocol, Gemini, Ollama),
+// and servers that order texts by a question (rerankers with the protocol of Cohere and Jina).
 //
 //	model, err := embed.New(embed.Config{API: embed.OpenAI, BaseURL: "https://api.openai.com/v1", Key: key, Model: "text-embedding-3-small"})
 //
-// Failures are of type *[llm.Error], as those of chat models, and never hold the key. This package does not retry: package rag does. A
-// redirection is a failure, because a key must only be sent to its own host.
+// Failures are of type *[llm.Error], as those of chat models, and never hold the key. This package does not retry:
+// package rag does. A redirection is a failure, because a key must only be sent to its own host.
 package embed
 
 import (
@@ -38,7 +38,8 @@ const DefaultTimeout = time.Minute
 type Config struct {
 	// API is required for embedding. For rerankers there is only one protocol.
 	API API
-	// BaseURL is the address to which the paths of the API are appended, such as "http://localhost:11434". It is required.
+	// BaseURL is the address to which the paths of the API are appended, such as "http://localhost:11434". It is
+	// required.
 	BaseURL string
 	// Key is sent only to that address; empty: no key is sent.
 	Key string

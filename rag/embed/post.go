@@ -91,7 +91,8 @@ func (s *server) networkError(ctx context.Context, err error) error {
 	var timeout net.Error
 	switch {
 	case errors.As(err, &timeout) && timeout.Timeout():
-		f.Class, f.Code = llm.Timeout, ""
+		f.Class = llm.Timeout
+		f.Code = ""
 	case errors.Is(err, syscall.ECONNREFUSED):
 		f.Code = llm.CodeRefused
 	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):

@@ -6,7 +6,8 @@ import (
 	"raddle.dev/rag"
 )
 
-// NewReranker returns a model that orders texts: POST {base}/rerank, as Cohere, Jina and others define it. It sends nothing yet.
+// NewReranker returns a model that orders texts: POST {base}/rerank, as Cohere, Jina and others define it. It sends
+// nothing yet.
 func NewReranker(c Config) (rag.Reranker, error) {
 	s, err := newServer(c)
 	if err != nil {

@@ -34,8 +34,8 @@ type Match struct {
 	Score float64
 }
 
-// Rank returns the best matches of a query's tokens, best first and at most top. It only returns errors of Postings. It is safe for
-// concurrent use if Postings is.
+// Rank returns the best matches of a query's tokens, best first and at most top. It only returns errors of Postings. It
+// is safe for concurrent use if Postings is.
 func (c Corpus) Rank(tokens []string, top int) ([]Match, error) {
 	times := map[string]float64{}
 	var distinct []string
@@ -114,7 +114,8 @@ func (b *Best) Add(m Match) {
 }
 
 func (b *Best) isWorse(i, j int) bool {
-	x, y := b.all[i], b.all[j]
+	x := b.all[i]
+	y := b.all[j]
 	return x.Score < y.Score || x.Score == y.Score && b.less(y.Text, x.Text)
 }
 

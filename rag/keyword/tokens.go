@@ -1,4 +1,5 @@
-// Package keyword ranks texts by the words that they share with a query: English words without their endings, weighted by BM25.
+// Package keyword ranks texts by the words that they share with a query: English words without their endings, weighted
+// by BM25.
 package keyword
 
 import (
@@ -9,20 +10,21 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Tokens returns the words of text that count for a search, in order: in ASCII if they have an ASCII form, in lower case, without
-// stop words, and without their English endings.
+// Tokens returns the words of text that count for a search, in order: in ASCII if they have an ASCII form, in lower
+// case, without stop words, and without their English endings.
 func Tokens(text string) []string {
 	var t Tokenizer
 	return t.Tokens(text)
 }
 
-// A Tokenizer makes tokens and remembers the stems of the words it has seen, which makes it several times faster over many texts. The
-// zero value is ready for use. It is not safe for concurrent use.
+// A Tokenizer makes tokens and remembers the stems of the words it has seen, which makes it several times faster over
+// many texts. The zero value is ready for use. It is not safe for concurrent use.
 type Tokenizer struct {
 	stems map[string]string // "": a stop word
 }
 
-// remembered and longestRemembered limit the memory of a Tokenizer: how many words it remembers, and how many bytes each of them may have.
+// remembered and longestRemembered limit the memory of a Tokenizer: how many words it remembers, and how many bytes
+// each of them may have.
 const (
 	remembered        = 200_000
 	longestRemembered = 64
@@ -92,7 +94,8 @@ var letters = map[rune]string{
 	'‘': "'", '’': "'", 'ʼ': "'", '–': "-", '—': "-", '‐': "-", '‑': "-",
 }
 
-// nextWord returns the first word of text and the text after it. The word is empty if text begins with another character.
+// nextWord returns the first word of text and the text after it. The word is empty if text begins with another
+// character.
 func nextWord(text string) (word, rest string) {
 	first, size := utf8.DecodeRuneInString(text)
 	if !isWord(first) {
@@ -106,14 +109,16 @@ func nextWord(text string) (word, rest string) {
 	for end < len(text) {
 		r, n := utf8.DecodeRuneInString(text[end:])
 		if isWord(r) && !isOwnWord(r) {
-			last, end = r, end+n
+			last = r
+			end = end + n
 			continue
 		}
 		after, m := utf8.DecodeRuneInString(text[end+n:])
 		if !isInsideWord(last, r, after) {
 			break
 		}
-		last, end = after, end+n+m
+		last = after
+		end = end + n + m
 	}
 	return text[:end], text[end:]
 }

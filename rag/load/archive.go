@@ -173,9 +173,11 @@ func (w *markdownWriter) endTable() { w.out.WriteByte('\n') }
 
 func (w *markdownWriter) endParagraph() {
 	text := strings.TrimSpace(w.paragraph.String())
-	level, item := w.level, w.item
+	level := w.level
+	item := w.item
 	w.paragraph.Reset()
-	w.level, w.item = 0, false
+	w.level = 0
+	w.item = false
 	switch {
 	case text == "":
 	case w.cells > 0:

@@ -57,7 +57,8 @@ func (o *Options) runLoader(ctx context.Context, command, input string) ([]byte,
 	return res.Stdout, nil
 }
 
-// The marks replace $1 and $2 while the command is divided into words, so that a path stays one word, whatever characters it has.
+// The marks replace $1 and $2 while the command is divided into words, so that a path stays one word, whatever
+// characters it has.
 const (
 	inputMark  = "\x01input\x01"
 	outputMark = "\x01output\x01"

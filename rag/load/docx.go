@@ -2,7 +2,8 @@ package load
 
 import "strings"
 
-// wordText returns the text of a DOCX file: paragraphs, headings as in Markdown, each row of a table on a separate line.
+// wordText returns the text of a DOCX file: paragraphs, headings as in Markdown, each row of a table on a separate
+// line.
 func wordText(data []byte, most int64) (string, error) {
 	a, err := openArchive(data, "DOCX", most)
 	if err != nil {
@@ -27,8 +28,8 @@ func wordText(data []byte, most int64) (string, error) {
 	return w.trimmedText(), nil
 }
 
-// visitor returns a visitor for the elements of paragraphs and tables that DOCX and PPTX share. It calls others for the start of every other
-// element.
+// visitor returns a visitor for the elements of paragraphs and tables that DOCX and PPTX share. It calls others for the
+// start of every other element.
 func (w *markdownWriter) visitor(others func(name string, attribute func(string) string)) visitor {
 	inText := false
 	return visitor{

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/text/encoding/charmap"
 )
 
-// plainText decodes UTF-8, UTF-16 that begins with its mark, and Latin-1. If it had to guess or replace bytes, note says so. It refuses all
-// other encodings.
+// plainText decodes UTF-8, UTF-16 that begins with its mark, and Latin-1. If it had to guess or replace bytes, note
+// says so. It refuses all other encodings.
 func plainText(data []byte) (text, note string, err error) {
 	if bytes.HasPrefix(data, []byte{0xff, 0xfe}) || bytes.HasPrefix(data, []byte{0xfe, 0xff}) {
 		return withoutReturns(utf16Text(data)), "", nil
@@ -29,16 +29,19 @@ func plainText(data []byte) (text, note string, err error) {
 		}
 		return withoutReturns(text), note, nil
 	}
-	return withoutReturns(unsafe.String(unsafe.SliceData(data), len(data))), "", nil // data is never changed, and a copy would double the memory
+	// data is never changed, and a copy would double the memory
+	return withoutReturns(unsafe.String(unsafe.SliceData(data), len(data))), "", nil
 }
 
 func withoutReturns(text string) string { return strings.ReplaceAll(text, "\r\n", "\n") }
 
 // utf16Text decodes UTF-16 with its mark.
 func utf16Text(data []byte) string {
-	low, high := 0, 1
+	low := 0
+	high := 1
 	if data[0] == 0xfe {
-		low, high = 1, 0
+		low = 1
+		high = 0
 	}
 	var b strings.Builder
 	b.Grow(len(data) / 2)
@@ -55,17 +58,22 @@ func utf16Text(data []byte) string {
 	return b.String()
 }
 
-// guessText decodes text that is not valid UTF-8. Text with more valid than invalid characters beyond ASCII is UTF-8 with single bad bytes.
-// Text that is mostly ASCII is Windows-1252, which holds Latin-1.
+// guessText decodes text that is not valid UTF-8. Text with more valid than invalid characters beyond ASCII is UTF-8
+// with single bad bytes. Text that is mostly ASCII is Windows-1252, which holds Latin-1.
 func guessText(data []byte) (text, note string, err error) {
-	valid, invalid, controls, line, first := 0, 0, 0, 1, 0
+	valid := 0
+	invalid := 0
+	controls := 0
+	line := 1
+	first := 0
 	var bad byte
 	for at := 0; at < len(data); {
 		r, size := utf8.DecodeRune(data[at:])
 		switch {
 		case r == utf8.RuneError && size == 1:
 			if invalid++; invalid == 1 {
-				bad, first = data[at], line
+				bad = data[at]
+				first = line
 			}
 		case size > 1:
 			valid++

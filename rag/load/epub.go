@@ -65,7 +65,8 @@ func (a *archive) readChapter(name string) (string, error) {
 // listChapters lists the files of the book in the order of reading.
 func (a *archive) listChapters() (names []string, err error) {
 	nothing := visitor{end: func(string) {}, text: func([]byte) {}, size: func() int { return 0 }}
-	container, contents := nothing, nothing
+	container := nothing
+	contents := nothing
 	at := ""
 	container.start = func(name string, attribute func(string) string) {
 		if name == "rootfile" && at == "" {

@@ -38,7 +38,8 @@ func (l *lister) runGit(args ...string) ([]byte, error) {
 	return res.Stdout, nil
 }
 
-// listRepository lists the files that git tracks: of the folder p.at, or of a shallow clone of an address, which it removes after reading.
+// listRepository lists the files that git tracks: of the folder p.at, or of a shallow clone of an address, which it
+// removes after reading.
 func (l *lister) listRepository(p sourceSpec) {
 	if p.kind == kindLocalRepository {
 		for _, name := range l.listTracked(p, p.at) {

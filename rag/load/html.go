@@ -18,9 +18,9 @@ import (
 // pageReader is part of the hash of pages: a change of it makes the next build read them again.
 const pageReader = "\x00html 2"
 
-// pageText converts a page to Markdown. It leaves out parts that people do not read: scripts, navigation, hidden elements, signs that link to
-// a place of the same page, and the targets of links. It converts one part of the page after the other and refuses a text of more than most
-// bytes.
+// pageText converts a page to Markdown. It leaves out parts that people do not read: scripts, navigation, hidden
+// elements, signs that link to a place of the same page, and the targets of links. It converts one part of the page
+// after the other and refuses a text of more than most bytes.
 func pageText(page string, most int64) (string, error) {
 	c := converter.NewConverter(converter.WithPlugins(base.NewBasePlugin(), commonmark.NewCommonmarkPlugin(), table.NewTablePlugin()))
 	for _, tag := range []string{"noscript", "template", "iframe", "nav", "svg"} {
@@ -55,7 +55,8 @@ func pageText(page string, most int64) (string, error) {
 	return text, nil
 }
 
-// cleanPage removes hidden elements and signs that are links. It replaces links by their contents and pictures by their descriptions.
+// cleanPage removes hidden elements and signs that are links. It replaces links by their contents and pictures by their
+// descriptions.
 func cleanPage(n *html.Node) {
 	for child := n.FirstChild; child != nil; {
 		next := child.NextSibling
@@ -95,7 +96,8 @@ func attributeValue(n *html.Node, key string) string {
 	return ""
 }
 
-// isHidden reports whether a browser does not show the element. The large parts of a page are often hidden until a script shows them.
+// isHidden reports whether a browser does not show the element. The large parts of a page are often hidden until a
+// script shows them.
 func isHidden(n *html.Node) bool {
 	switch n.DataAtom {
 	case atom.Html, atom.Head, atom.Body, atom.Main, atom.Article:
@@ -159,7 +161,8 @@ func linksOf(page []byte, base *url.URL) (links []*url.URL) {
 					continue
 				}
 				if u, err := base.Parse(strings.TrimSpace(a.Val)); err == nil {
-					u.Fragment, u.RawFragment = "", ""
+					u.Fragment = ""
+					u.RawFragment = ""
 					links = append(links, u)
 				}
 			}

@@ -1,5 +1,5 @@
-// Package load finds documents and reads their text: files, folders, patterns, pages of the web, git repositories, and everything that a
-// command can convert to text.
+// Package load finds documents and reads their text: files, folders, patterns, pages of the web, git repositories, and
+// everything that a command can convert to text.
 //
 //	entries, problems, err := load.List(ctx, []string{"docs/**/*.md", "https://example.com/manual/**"}, load.Options{Dir: dir})
 //	for _, e := range entries {
@@ -8,8 +8,8 @@
 //		doc, err := file.Text(ctx)
 //	}
 //
-// Reading a document is cheap and returns a hash, which shows whether it has changed. Extracting its text may start programs. A failure
-// never affects other documents: it is a [Problem] or an error of one [Entry].
+// Reading a document is cheap and returns a hash, which shows whether it has changed. Extracting its text may start
+// programs. A failure never affects other documents: it is a [Problem] or an error of one [Entry].
 package load
 
 import (
@@ -38,8 +38,9 @@ const (
 type Options struct {
 	// Dir is the directory of relative paths; empty: the working directory.
 	Dir string
-	// Loaders are commands by file extension or protocol, such as "pdf": "pdftotext $1 -". $1 is the input. If the command has $2, it
-	// must write a file at that path; otherwise its output counts. The keys "url" and "recursive_url" are for pages and crawls.
+	// Loaders are commands by file extension or protocol, such as "pdf": "pdftotext $1 -". $1 is the input. If the
+	// command has $2, it must write a file at that path; otherwise its output counts. The keys "url" and
+	// "recursive_url" are for pages and crawls.
 	Loaders map[string]string
 	// Env is the complete environment of commands, as "NAME=value".
 	Env []string
@@ -96,7 +97,8 @@ func (p Problem) Unwrap() error { return p.Err }
 // ErrNoDocuments is the cause in the Problem of a source that holds no documents.
 var ErrNoDocuments = errors.New("no documents found here")
 
-// ErrStopped is the cause in the Problem of a source of which only a part was read because it reached a limit. Reading it again does not help.
+// ErrStopped is the cause in the Problem of a source of which only a part was read because it reached a limit. Reading
+// it again does not help.
 var ErrStopped = errors.New("stopped")
 
 // An Entry is a document that was found.
@@ -128,9 +130,10 @@ type Document struct {
 	Metadata map[string]string
 }
 
-// List finds the documents of all sources, each once, in the order of the sources and sorted within each. A source is a file, a folder, a
-// pattern (dir/**/*.{md,txt}), a page (https://…), a crawl (https://…/**), a git repository (git:PATH, git@…, ssh://…, https://….git), or
-// KEY:REST for the loader KEY. List returns an error if the sources themselves have mistakes, with all mistakes at once, or if ctx ends.
+// List finds the documents of all sources, each once, in the order of the sources and sorted within each. A source is a
+// file, a folder, a pattern (dir/**/*.{md,txt}), a page (https://…), a crawl (https://…/**), a git repository
+// (git:PATH, git@…, ssh://…, https://….git), or KEY:REST for the loader KEY. List returns an error if the sources
+// themselves have mistakes, with all mistakes at once, or if ctx ends.
 func List(ctx context.Context, sources []string, o Options) ([]Entry, []Problem, error) {
 	l := lister{ctx: ctx, o: &o, seen: map[string]bool{}}
 	if o.Dir == "" {
@@ -173,7 +176,8 @@ type lister struct {
 }
 
 func (l *lister) listSource(p sourceSpec) {
-	found, problems := l.found, len(l.problems)
+	found := l.found
+	problems := len(l.problems)
 	if leadsOut(p.root, p.at) {
 		l.addProblem(p.source, "", linkOut(p.root))
 		return
@@ -220,7 +224,8 @@ func (e Entry) Read(ctx context.Context) (*File, error) {
 		if err != nil {
 			return nil, err
 		}
-		e.data, e.ext = got.data, got.ext
+		e.data = got.data
+		e.ext = got.ext
 	}
 	h := sha256.New()
 	h.Write(e.data)
@@ -289,7 +294,8 @@ func (o *Options) resolvePath(p *sourceSpec, path string) error {
 	case filepath.IsAbs(path):
 		p.at = filepath.Clean(path)
 	default:
-		p.at, p.root = filepath.Join(o.Dir, path), o.Dir
+		p.at = filepath.Join(o.Dir, path)
+		p.root = o.Dir
 	}
 	return nil
 }

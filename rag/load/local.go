@@ -164,7 +164,8 @@ func fileExtension(path string) string {
 	return strings.ToLower(strings.TrimPrefix(filepath.Ext(path), "."))
 }
 
-// notRegular returns the problem of an entry in the file system that is not a file: opening a pipe would wait for its writer.
+// notRegular returns the problem of an entry in the file system that is not a file: opening a pipe would wait for its
+// writer.
 func notRegular(mode fs.FileMode) error {
 	kind := "a device"
 	switch {
@@ -183,7 +184,8 @@ func leadsOut(root, path string) bool {
 	return root != "" && errors.Is(plainfile.CheckBeneath(root, path), plainfile.ErrOutside)
 }
 
-// linkOut returns the problem of a link to a file or folder that is not beneath root: it may come from a person who may not read the file.
+// linkOut returns the problem of a link to a file or folder that is not beneath root: it may come from a person who may
+// not read the file.
 func linkOut(root string) error {
 	return fmt.Errorf("a symbolic link that leads out of %s: it is left out; to read what is there, name its absolute path in `documents`", root)
 }

@@ -9,7 +9,8 @@ func openDocumentText(data []byte, kind string, most int64) (string, error) {
 		return "", err
 	}
 	var w markdownWriter
-	paragraphs, skipped := 0, 0
+	paragraphs := 0
+	skipped := 0
 	leftOut := func(name string) bool { return name == "tracked-changes" || name == "annotation" }
 	err = a.visitXML("content.xml", visitor{
 		start: func(name string, attribute func(string) string) {

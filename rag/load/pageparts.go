@@ -18,8 +18,8 @@ const (
 	maxOpen    = 200       // deeper elements are left out, but not their contents
 )
 
-// eachPagePart calls do for each part of a page in order. A part begins with the start tags of all elements that are open at this point. It keeps
-// only the attributes that matter: an element that is not shown has the attribute hidden.
+// eachPagePart calls do for each part of a page in order. A part begins with the start tags of all elements that are
+// open at this point. It keeps only the attributes that matter: an element that is not shown has the attribute hidden.
 func eachPagePart(page string, do func(part string) error) error {
 	z := newTokenizer(page)
 	var p pagePart
@@ -127,7 +127,8 @@ func (p *pagePart) isFull(next atom.Atom) bool {
 
 // startNext begins the next part.
 func (p *pagePart) startNext() {
-	p.out, p.tokens = strings.Builder{}, 0
+	p.out = strings.Builder{}
+	p.tokens = 0
 	for _, o := range p.open {
 		p.out.WriteString(o.text)
 	}

@@ -122,16 +122,19 @@ func joinNotes(a, b string) string {
 	return a + "; " + b
 }
 
-// A text of at least minLetters letters lacks its spaces if a fifth of the letters are in words of more than maxWord letters.
+// A text of at least minLetters letters lacks its spaces if a fifth of the letters are in words of more than maxWord
+// letters.
 const (
 	minLetters = 200
 	maxWord    = 40
 )
 
-// longWordsWarning returns a warning if the text seems to lack the spaces between its words, as that of some PDF files does. Addresses and
-// numbers do not count, nor do scripts that are written without spaces.
+// longWordsWarning returns a warning if the text seems to lack the spaces between its words, as that of some PDF files
+// does. Addresses and numbers do not count, nor do scripts that are written without spaces.
 func longWordsWarning(text string) string {
-	letters, inLong, word := 0, 0, 0
+	letters := 0
+	inLong := 0
+	word := 0
 	endWord := func() {
 		letters += word
 		if word > maxWord {
@@ -157,8 +160,8 @@ func longWordsWarning(text string) string {
 // errBinary is the error of a file that is not text.
 var errBinary = errors.New("a binary file, not text: name a loader for its extension in document_loaders, or leave it out")
 
-// tableText writes each row as lines of "column: value", so that a chunk still says what its values are. A text that is not a table, or
-// would become larger than most bytes, stays as it is.
+// tableText writes each row as lines of "column: value", so that a chunk still says what its values are. A text that is
+// not a table, or would become larger than most bytes, stays as it is.
 func tableText(text, ext string, most int64) string {
 	guard := &fieldGuard{text: strings.NewReader(text), comma: ','}
 	if ext == "tsv" {
@@ -201,7 +204,8 @@ func tableText(text, ext string, most int64) string {
 // maxFields is the most fields of a row of a table.
 const maxFields = 100_000
 
-// A fieldGuard reads a text, and returns an error if one row has too many fields: the reader of rows would hold all of them in memory.
+// A fieldGuard reads a text, and returns an error if one row has too many fields: the reader of rows would hold all of
+// them in memory.
 type fieldGuard struct {
 	text   *strings.Reader
 	comma  byte
@@ -217,8 +221,8 @@ func (g *fieldGuard) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// jsonText puts every value on a line of its own, so that there are places to cut. A text that is not one JSON value, such as JSON
-// lines, or that would become larger than most bytes, stays as it is.
+// jsonText puts every value on a line of its own, so that there are places to cut. A text that is not one JSON value,
+// such as JSON lines, or that would become larger than most bytes, stays as it is.
 func jsonText(text string, most int64) string {
 	if !json.Valid(unsafe.Slice(unsafe.StringData(text), len(text))) { // Valid only reads, so it needs no copy
 		return text

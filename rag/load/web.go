@@ -74,8 +74,8 @@ func (l *lister) crawlSite(p sourceSpec) {
 	}
 }
 
-// IsPageOf reports whether a path is the address of one page of a crawl, which can be read without the others. The page with which the crawl
-// begins is none: its links lead to the others.
+// IsPageOf reports whether a path is the address of one page of a crawl, which can be read without the others. The page
+// with which the crawl begins is none: its links lead to the others.
 func (o Options) IsPageOf(source, path string) bool {
 	start, crawl := strings.CutSuffix(source, "**")
 	isAddress := func(text string) bool {

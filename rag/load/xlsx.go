@@ -12,8 +12,9 @@ import (
 // sheetVersion is part of the hash of XLSX files: a change of it makes the next build read them again.
 const sheetVersion = "\x00xlsx 2"
 
-// sheetsText returns the text of an XLSX file: under a heading for each sheet a paragraph for each row, with a line "column: value" for each value.
-// The first row of a sheet names the columns. Values are as the file stores them, except dates and times, which it stores as numbers of days.
+// sheetsText returns the text of an XLSX file: under a heading for each sheet a paragraph for each row, with a line
+// "column: value" for each value. The first row of a sheet names the columns. Values are as the file stores them,
+// except dates and times, which it stores as numbers of days.
 func sheetsText(data []byte, most int64) (string, error) {
 	a, err := openArchive(data, "XLSX", most)
 	if err != nil {
@@ -53,7 +54,9 @@ func (a *archive) sharedStrings() (all []string, err error) {
 		return nil, nil
 	}
 	var b strings.Builder
-	total, inText, phonetic := 0, false, false
+	total := 0
+	inText := false
+	phonetic := false
 	err = a.visitXML(name, visitor{
 		start: func(name string, _ func(string) string) {
 			inText = name == "t" && !phonetic
@@ -97,7 +100,8 @@ type workbookParts struct {
 func (a *archive) workbook() (book workbookParts, err error) {
 	files := map[string]string{}
 	nothing := visitor{end: func(string) {}, text: func([]byte) {}, size: func() int { return 0 }}
-	relations, visit := nothing, nothing
+	relations := nothing
+	visit := nothing
 	relations.start = func(name string, attribute func(string) string) {
 		if name == "Relationship" && len(files) < maxParts {
 			target := attribute("Target")
@@ -156,7 +160,8 @@ func (a *archive) readSheet(name string, book *workbookParts, out *strings.Build
 func (s *sheetReader) startElement(name string, attribute func(string) string) {
 	switch name {
 	case "row":
-		s.row, s.column = map[int]string{}, -1
+		s.row = map[int]string{}
+		s.column = -1
 	case "c":
 		s.column++
 		if n := columnNumber(attribute("r")); n >= 0 {
@@ -194,7 +199,8 @@ func (s *sheetReader) endElement(name string) {
 	}
 }
 
-// endRow writes a row. The first row of a sheet is the heading of the others. It returns an error if the text is too large: many cells may share one text.
+// endRow writes a row. The first row of a sheet is the heading of the others. It returns an error if the text is too
+// large: many cells may share one text.
 func (s *sheetReader) endRow() {
 	if len(s.row) == 0 {
 		return

@@ -60,7 +60,8 @@ func standardFormat(id string) dateFormat {
 	return dateFormat{}
 }
 
-// parseFormat reads a format such as yyyy-mm-dd hh:mm;@. Quoted text, escaped text and text in brackets does not count. An m alone is a month.
+// parseFormat reads a format such as yyyy-mm-dd hh:mm;@. Quoted text, escaped text and text in brackets does not count.
+// An m alone is a month.
 func parseFormat(code string) (f dateFormat) {
 	code, _, _ = strings.Cut(code, ";")
 	month := false
@@ -96,7 +97,8 @@ func parseFormat(code string) (f dateFormat) {
 // lastDay is the last day of the format: 9999-12-31.
 const lastDay = 2958465
 
-// text returns a number of days as a date, as a time or as both. A text that is not a valid number of days stays as it is.
+// text returns a number of days as a date, as a time or as both. A text that is not a valid number of days stays as it
+// is.
 func (f dateFormat) text(value string, from1904 bool) string {
 	days, err := strconv.ParseFloat(value, 64)
 	if err != nil || !f.date && !f.clock || !(days >= 0 && days <= lastDay) {

@@ -68,7 +68,8 @@ func codeOf(s string) uint32 {
 	return code
 }
 
-// codeLength returns the length of the first code of s, which is not empty. A table without code spaces has codes of two bytes.
+// codeLength returns the length of the first code of s, which is not empty. A table without code spaces has codes of
+// two bytes.
 func (t *charTable) codeLength(s string) int {
 	known := false
 	for n := 1; n <= 4; n++ {

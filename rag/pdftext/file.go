@@ -21,7 +21,8 @@ func openFile(ctx context.Context, data []byte, watch *memoryWatch) (*pdf.Reader
 	}
 	offsets := s.reads
 	s.reads = nil
-	packed, containers := map[int64]bool{}, map[int64]bool{}
+	packed := map[int64]bool{}
+	containers := map[int64]bool{}
 	for at := range offsets {
 		if err := readTable(ctx, data, at, packed, containers); err != nil {
 			return nil, err
@@ -35,8 +36,8 @@ func openFile(ctx context.Context, data []byte, watch *memoryWatch) (*pdf.Reader
 	return r, nil
 }
 
-// readTable records the entries of a compressed table of objects at an offset of the file: which objects are packed into others, and
-// into which ones. It ignores other data at this offset.
+// readTable records the entries of a compressed table of objects at an offset of the file: which objects are packed
+// into others, and into which ones. It ignores other data at this offset.
 func readTable(ctx context.Context, data []byte, at int64, packed, containers map[int64]bool) error {
 	if at < 0 || at >= int64(len(data)) {
 		return nil
@@ -111,7 +112,8 @@ func bigEndian(b []byte) int64 {
 	return n
 }
 
-// A source is the file as the library reads it. It stops loops of the library with a panic, from which the library or Read recovers.
+// A source is the file as the library reads it. It stops loops of the library with a panic, from which the library or
+// Read recovers.
 type source struct {
 	ctx   context.Context
 	data  []byte

@@ -17,15 +17,16 @@ type glyph struct {
 // A font turns the strings of a page into glyphs.
 type font struct {
 	composite bool
-	codes     *charTable // of a composite font: its codes and the numbers of their glyphs; nil: each code is two bytes and the number itself
-	unicode   *charTable // nil: the file has none
-	base      *charmap.Charmap
-	names     [256]string      // of glyphs that differ from base
-	library   pdf.TextEncoding // maps the names of glyphs to characters; nil if there are none
-	widths    map[uint32]float64
-	missing   float64 // the width of other glyphs
-	scale     float64 // of widths
-	glyphs    map[uint64]glyph
+	// of a composite font: its codes and the numbers of their glyphs; nil: each code is two bytes and the number itself
+	codes   *charTable
+	unicode *charTable // nil: the file has none
+	base    *charmap.Charmap
+	names   [256]string      // of glyphs that differ from base
+	library pdf.TextEncoding // maps the names of glyphs to characters; nil if there are none
+	widths  map[uint32]float64
+	missing float64 // the width of other glyphs
+	scale   float64 // of widths
+	glyphs  map[uint64]glyph
 }
 
 // newFont reads the font dictionary v. read returns the bytes of a stream.
@@ -109,7 +110,8 @@ func (f *font) readGlyphWidths(v pdf.Value) {
 	}
 	list := v.Key("W")
 	for i := 0; i+1 < list.Len() && len(f.widths) < maxGlyphs; {
-		first, second := list.Index(i).Int64(), list.Index(i+1)
+		first := list.Index(i).Int64()
+		second := list.Index(i + 1)
 		if second.Kind() == pdf.Array {
 			for n := range min(second.Len(), maxGlyphs) {
 				f.widths[uint32(first)+uint32(n)] = second.Index(n).Float64()

@@ -21,7 +21,8 @@ const (
 	pageMargin = 1.3  // a pitch that is so much larger than the usual one separates paragraphs
 )
 
-// A piece is a run of glyphs on one line that were drawn one after the other. u is measured along the direction of the text.
+// A piece is a run of glyphs on one line that were drawn one after the other. u is measured along the direction of the
+// text.
 type piece struct {
 	u0, u1 float64
 	text   []byte
@@ -47,7 +48,8 @@ type rowKey struct{ x, y, v int }
 
 func newLayout() *layout { return &layout{rows: map[rowKey][]*line{}} }
 
-// addGlyph adds a glyph: at transforms the unit square of the font to the page, and the next glyph begins width units further.
+// addGlyph adds a glyph: at transforms the unit square of the font to the page, and the next glyph begins width units
+// further.
 func (l *layout) addGlyph(at matrix, width float64, text string) {
 	across := math.Hypot(at[0], at[1])
 	direction := [2]float64{at[0] / across, at[1] / across}
@@ -67,7 +69,8 @@ func (l *layout) addGlyph(at matrix, width float64, text string) {
 		p.text = appendSpace(p.text)
 	}
 	if size > l.current.size {
-		l.current.v, l.current.size = v, size
+		l.current.v = v
+		l.current.size = size
 	}
 	if strings.TrimSpace(text) == "" && text != "" {
 		p.text = appendSpace(p.text)
@@ -113,13 +116,14 @@ func (l *layout) finishPiece() {
 	l.rows[key] = append(l.rows[key], c)
 }
 
-// endsBefore reports whether other, which was drawn after the line, begins after its end, as the next cell of a table does.
+// endsBefore reports whether other, which was drawn after the line, begins after its end, as the next cell of a table
+// does.
 func (l *line) endsBefore(other *line) bool {
 	return l.direction == other.direction && other.pieces[0].u0 >= l.pieces[len(l.pieces)-1].u1
 }
 
-// joinPiece adds the only piece of other to the line if it fits between or next to its pieces, with at most maxGap to one of them, and reports
-// whether it did. It drops a piece that the line has already, drawn again to look bold.
+// joinPiece adds the only piece of other to the line if it fits between or next to its pieces, with at most maxGap to
+// one of them, and reports whether it did. It drops a piece that the line has already, drawn again to look bold.
 func (l *line) joinPiece(other *line, maxGap float64) bool {
 	p := other.pieces[0]
 	size := max(l.size, other.size)
@@ -137,7 +141,8 @@ func (l *line) joinPiece(other *line, maxGap float64) bool {
 			return true
 		}
 	}
-	before, after := math.Inf(1), math.Inf(1) // the gaps
+	before := math.Inf(1)
+	after := math.Inf(1) // the gaps
 	if i > 0 {
 		before = p.u0 - l.pieces[i-1].u1
 	}
@@ -215,8 +220,8 @@ func (l *layout) usualPitch() float64 {
 	return max(all[len(all)/2], 1)
 }
 
-// dividedWord returns text without the hyphen at its end, and whether the last word continues at the beginning of next. A last word with
-// other characters than letters, such as an address, keeps its hyphen.
+// dividedWord returns text without the hyphen at its end, and whether the last word continues at the beginning of next.
+// A last word with other characters than letters, such as an address, keeps its hyphen.
 func dividedWord(text, next string) (head string, divided bool) {
 	hyphen, size := utf8.DecodeLastRuneInString(text)
 	first, _ := utf8.DecodeRuneInString(next)

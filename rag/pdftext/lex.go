@@ -30,8 +30,8 @@ const maxOperands = 1024
 // maxItems is how many items of an array are kept.
 const maxItems = 1 << 16
 
-// A lexer divides a content stream, or a table of characters, into operators and their operands. It reads broken input to its end without
-// an error: it skips the parts that it cannot read.
+// A lexer divides a content stream, or a table of characters, into operators and their operands. It reads broken input
+// to its end without an error: it skips the parts that it cannot read.
 type lexer struct {
 	data []byte
 	at   int
@@ -243,7 +243,8 @@ func (l *lexer) readEscape(b []byte) []byte {
 // readHexString reads a string whose opening sign has been read.
 func (l *lexer) readHexString() string {
 	var b []byte
-	half, digits := 0, 0
+	half := 0
+	digits := 0
 	for l.at < len(l.data) {
 		c := l.data[l.at]
 		l.at++

@@ -20,8 +20,8 @@ var (
 	errTooMuchMemory = errors.New("its objects need too much memory")
 )
 
-// checkTables refuses a file whose tables of objects would make the library allocate more than they hold. It follows the tables as the library
-// does, and leaves broken ones to the library.
+// checkTables refuses a file whose tables of objects would make the library allocate more than they hold. It follows
+// the tables as the library does, and leaves broken ones to the library.
 func checkTables(data []byte) error {
 	for rest := data; ; {
 		i := bytes.Index(rest, []byte("/Columns"))
@@ -97,7 +97,8 @@ func checkTable(data []byte, at int) (previous []float64, err error) {
 // readNumbers reads a dictionary, and the dictionaries in it, and returns the numbers after each name.
 func (l *lexer) readNumbers() map[string][]float64 {
 	all := map[string][]float64{}
-	name, depth := "", 0
+	name := ""
+	depth := 0
 	for {
 		l.skipSpace()
 		switch rest := l.data[min(l.at, len(l.data)):]; {
@@ -131,8 +132,9 @@ func (l *lexer) readNumbers() map[string][]float64 {
 	}
 }
 
-// A memoryWatch detects that the objects of a file may need too much memory: a short text can describe many objects. It measures the whole
-// process, after a garbage collection. So it also counts memory of other goroutines: [Read] finds out which part belongs to the file.
+// A memoryWatch detects that the objects of a file may need too much memory: a short text can describe many objects. It
+// measures the whole process, after a garbage collection. So it also counts memory of other goroutines: [Read] finds
+// out which part belongs to the file.
 type memoryWatch struct {
 	sample []metrics.Sample
 	start  uint64
@@ -146,7 +148,8 @@ const (
 	largeHeap  = 64 << 20 // bytes of a heap that is collected before the start is measured
 )
 
-// newMemoryWatch starts a watch with the memory that is in use now. Garbage would hide the growth, so it collects a large heap first.
+// newMemoryWatch starts a watch with the memory that is in use now. Garbage would hide the growth, so it collects a
+// large heap first.
 func newMemoryWatch() *memoryWatch {
 	w := &memoryWatch{sample: []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}}
 	if w.start = w.usedBytes(); w.start > largeHeap {

@@ -156,7 +156,8 @@ func (p *painter) applyOperator(operator string, args []operand, depth int) erro
 	case "cm":
 		s.ctm = matrixOf(args).multiply(s.ctm)
 	case "BT":
-		p.text, p.line = identity, identity
+		p.text = identity
+		p.line = identity
 	case "Tc":
 		s.charSpace = number(0)
 	case "Tw":

@@ -29,19 +29,22 @@ func tooLarge(what string, limit int64) error {
 	return fmt.Errorf("too large: %s has more than %.1f MB", what, float64(limit)/(1<<20))
 }
 
-// ErrBusy is the error of a file that could not be read because other work of the process used too much memory at the same time. A later attempt may succeed.
+// ErrBusy is the error of a file that could not be read because other work of the process used too much memory at the
+// same time. A later attempt may succeed.
 var ErrBusy = errors.New("the process needs too much memory for other work while this PDF is read: try again later")
 
-// reading is locked for writing while a file that may need too much memory is read alone, and for reading by all other calls.
+// reading is locked for writing while a file that may need too much memory is read alone, and for reading by all other
+// calls.
 var reading sync.RWMutex
 
 // maxAttempts is how often a file is read alone before [ErrBusy] is returned.
 const maxAttempts = 4
 
-// Read returns the text of a PDF file, page after page, each followed by an empty line. It refuses a file with more than maxBytes of text or
-// with a larger stream on the way to it, and, with [ErrNoCharacters], one whose fonts do not say what most glyphs are. A broken file is an
-// error and never a panic. Read takes at most 30 seconds, and returns ctx's error when ctx ends. It is safe for concurrent use: memory that
-// other work uses never counts as the file's, but may lead to [ErrBusy].
+// Read returns the text of a PDF file, page after page, each followed by an empty line. It refuses a file with more
+// than maxBytes of text or with a larger stream on the way to it, and, with [ErrNoCharacters], one whose fonts do not
+// say what most glyphs are. A broken file is an error and never a panic. Read takes at most 30 seconds, and returns
+// ctx's error when ctx ends. It is safe for concurrent use: memory that other work uses never counts as the file's, but
+// may lead to [ErrBusy].
 func Read(ctx context.Context, data []byte, maxBytes int64) (string, error) {
 	reading.RLock()
 	text, _, err := readWatched(ctx, data, maxBytes)
@@ -67,13 +70,15 @@ func readWatched(ctx context.Context, data []byte, maxBytes int64) (text string,
 	watch = newMemoryWatch()
 	defer func() {
 		if p := recover(); p != nil { // the library panics on broken files
-			text, err = "", fmt.Errorf("it cannot be read: %v", p)
+			text = ""
+			err = fmt.Errorf("it cannot be read: %v", p)
 			if watch.most > 0 {
 				err = errTooMuchMemory
 			}
 		}
 		if err != nil && limited.Err() != nil {
-			text, err = "", errTooLong
+			text = ""
+			err = errTooLong
 		}
 		if err != nil && ctx.Err() != nil {
 			err = ctx.Err()

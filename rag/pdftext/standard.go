@@ -2,8 +2,8 @@ package pdftext
 
 import "strings"
 
-// standardWidths returns the widths of the characters from space to tilde of a font that every PDF reader knows, so that files need not
-// have them. Unknown fonts are treated as Helvetica.
+// standardWidths returns the widths of the characters from space to tilde of a font that every PDF reader knows, so
+// that files need not have them. Unknown fonts are treated as Helvetica.
 func standardWidths(name string) []float64 {
 	bold := strings.Contains(name, "Bold")
 	switch {

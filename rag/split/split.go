@@ -1,5 +1,5 @@
-// Package split cuts text into chunks of a limited size at the best possible places: between paragraphs, otherwise between lines, words
-// and characters, and in source code and markup before the constructs of the language.
+// Package split cuts text into chunks of a limited size at the best possible places: between paragraphs, otherwise
+// between lines, words and characters, and in source code and markup before the constructs of the language.
 //
 //	chunks := split.Text(text, split.Options{Size: 1000, Overlap: 50, Separators: split.Separators("md")})
 package split
@@ -14,8 +14,8 @@ import (
 
 // Options say where and how often to cut.
 type Options struct {
-	// Size is the most bytes of a chunk; zero or less: 1000. Text that no separator divides stays whole, so a chunk may be longer only
-	// where Separators does not end with the empty one.
+	// Size is the most bytes of a chunk; zero or less: 1000. Text that no separator divides stays whole, so a chunk may
+	// be longer only where Separators does not end with the empty one.
 	Size int
 	// Overlap is how many bytes of a chunk the next one may repeat, at most Size; zero: none.
 	Overlap int
@@ -26,8 +26,8 @@ type Options struct {
 // DefaultSize is the size of chunks where [Options.Size] is not set.
 const DefaultSize = 1000
 
-// Text returns the chunks of text in order, without the white space around each. It returns none if text is blank. It is a pure
-// function, safe for concurrent use.
+// Text returns the chunks of text in order, without the white space around each. It returns none if text is blank. It
+// is a pure function, safe for concurrent use.
 func Text(text string, o Options) []string {
 	if o.Size <= 0 {
 		o.Size = DefaultSize
@@ -49,7 +49,8 @@ type splitter struct {
 	chunks        []string
 }
 
-// splitText divides text at the first separator that occurs, and divides parts that are still too long at the separators after it.
+// splitText divides text at the first separator that occurs, and divides parts that are still too long at the
+// separators after it.
 func (s *splitter) splitText(text string, separators []string) {
 	sep, rest := chooseSeparator(text, separators)
 	m := merger{splitter: s, glue: sep}
@@ -71,7 +72,8 @@ func (s *splitter) splitText(text string, separators []string) {
 	m.flushChunk()
 }
 
-// chooseSeparator returns the first separator that text contains and the separators after it. If text contains none, it returns the last one.
+// chooseSeparator returns the first separator that text contains and the separators after it. If text contains none, it
+// returns the last one.
 func chooseSeparator(text string, separators []string) (sep string, rest []string) {
 	for i, sep := range separators {
 		if sep == "" {
@@ -87,7 +89,8 @@ func chooseSeparator(text string, separators []string) (sep string, rest []strin
 	return "", nil
 }
 
-// splitPieces yields the non-empty parts of text between every sep. It does not collect them: a text may have as many parts as letters.
+// splitPieces yields the non-empty parts of text between every sep. It does not collect them: a text may have as many
+// parts as letters.
 func (s *splitter) splitPieces(text, sep string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for text != "" {
@@ -108,7 +111,8 @@ func (s *splitter) splitPieces(text, sep string) iter.Seq[string] {
 				}
 			default:
 				if i := strings.Index(text, sep); i >= 0 {
-					end, next = i, i+len(sep)
+					end = i
+					next = i + len(sep)
 				}
 			}
 			if end > 0 && !yield(text[:end]) {
@@ -119,7 +123,8 @@ func (s *splitter) splitPieces(text, sep string) iter.Seq[string] {
 	}
 }
 
-// A merger joins neighbouring pieces while they fit into a chunk, and begins each chunk with the end of the previous one, up to the length of the overlap.
+// A merger joins neighbouring pieces while they fit into a chunk, and begins each chunk with the end of the previous
+// one, up to the length of the overlap.
 type merger struct {
 	*splitter
 	glue   string
@@ -143,7 +148,8 @@ func (m *merger) addPiece(piece string) {
 // flushChunk ends the current chunk.
 func (m *merger) flushChunk() {
 	m.addChunk(strings.Join(m.pieces, m.glue))
-	m.pieces, m.total = m.pieces[:0], 0
+	m.pieces = m.pieces[:0]
+	m.total = 0
 }
 
 // addChunk adds a chunk. It is a copy, so that a small one does not keep the whole text in memory.

@@ -14,8 +14,8 @@ import (
 	"raddle.dev/server"
 )
 
-// NewCards returns the handler of agent cards: /.well-known/{agent}/agent-card.json and, for clients that know the address of
-// an agent, /a2a/{agent}/.well-known/agent-card.json. A card needs no token. address is that of the server.
+// NewCards returns the handler of agent cards: /.well-known/{agent}/agent-card.json and, for clients that know the
+// address of an agent, /a2a/{agent}/.well-known/agent-card.json. A card needs no token. address is that of the server.
 func NewCards(s *server.Service, address string) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc(noCard, func(w http.ResponseWriter, _ *http.Request) {

@@ -13,7 +13,8 @@ import (
 	"raddle.dev/server"
 )
 
-// sessionPrefix begins the names of the sessions that clients have started. Others have the prefix otherSession as a context.
+// sessionPrefix begins the names of the sessions that clients have started. Others have the prefix otherSession as a
+// context.
 const (
 	sessionPrefix = "a2a-"
 	otherSession  = "session:"
@@ -33,8 +34,8 @@ func sessionOf(context string) (string, error) {
 	return sessionPrefix + context, nil
 }
 
-// contextNotes keep the contexts that clients gave to runs of graphs, which have no sessions. Nothing else about a task is
-// kept outside its run.
+// contextNotes keep the contexts that clients gave to runs of graphs, which have no sessions. Nothing else about a task
+// is kept outside its run.
 type contextNotes struct{ dir string }
 
 func openContexts(s *server.Service) contextNotes {

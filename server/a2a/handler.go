@@ -1,6 +1,6 @@
-// Package a2a serves agents to other agents over A2A 1.0. A task is a run: its id is that of the run, and reading a task
-// reads the run's journal. A question of the run is the state input-required, which the next message on the task answers.
-// The context of tasks is a session of an agent.
+// Package a2a serves agents to other agents over A2A 1.0. A task is a run: its id is that of the run, and reading a
+// task reads the run's journal. A question of the run is the state input-required, which the next message on the task
+// answers. The context of tasks is a session of an agent.
 package a2a
 
 import (

@@ -15,7 +15,8 @@ import (
 	"raddle.dev/server"
 )
 
-// takeMessage starts a run with a message, or continues the run of its task. after is the position of the last event before that.
+// takeMessage starts a run with a message, or continues the run of its task. after is the position of the last event
+// before that.
 func (t *tasks) takeMessage(ctx context.Context, req *a2a.SendMessageRequest) (run, after string, err error) {
 	m := req.Message
 	if m == nil || len(m.Parts) == 0 {
@@ -31,7 +32,8 @@ func (t *tasks) takeMessage(ctx context.Context, req *a2a.SendMessageRequest) (r
 	if m.TaskID != "" {
 		return t.continueTask(ctx, m)
 	}
-	if err := server.RequireScopes(ctx, t.service, server.ScopeStart, server.ScopeRead); err != nil { // the answer is the task
+	// the answer is the task
+	if err := server.RequireScopes(ctx, t.service, server.ScopeStart, server.ScopeRead); err != nil {
 		return "", "", err
 	}
 	prompt, err := joinParts(m.Parts)
@@ -61,7 +63,8 @@ func (t *tasks) takeMessage(ctx context.Context, req *a2a.SendMessageRequest) (r
 	return run, "", err
 }
 
-// readFiles returns the pictures, documents and texts that are attached to a message by their bytes. Nothing is fetched from an address.
+// readFiles returns the pictures, documents and texts that are attached to a message by their bytes. Nothing is fetched
+// from an address.
 func readFiles(parts a2a.ContentParts) (files []attach.File, err error) {
 	for _, p := range parts {
 		switch content := p.Content.(type) {
@@ -137,8 +140,8 @@ func (t *tasks) continueTask(ctx context.Context, m *a2a.Message) (run, after st
 	return "", "", a2a.NewError(a2a.ErrUnsupportedOperation, fmt.Sprintf("the task takes no message now: %s", st.Status))
 }
 
-// answersOf returns the answers that a message gives: to the questions that a data part names, as {"answers": {ID: VALUE}}, or to the
-// oldest question, with the text or the data of the message.
+// answersOf returns the answers that a message gives: to the questions that a data part names, as {"answers": {ID:
+// VALUE}}, or to the oldest question, with the text or the data of the message.
 func answersOf(parts a2a.ContentParts, open []graph.Question) ([]graph.Answer, error) {
 	for _, p := range parts {
 		object, _ := p.Data().(map[string]any)

@@ -20,8 +20,8 @@ type streamer struct {
 	left   bool // the client has left
 }
 
-// streamRun sends a task, and what happens after a position until the run ends, stops or asks. The client's leaving changes
-// nothing for the run.
+// streamRun sends a task, and what happens after a position until the run ends, stops or asks. The client's leaving
+// changes nothing for the run.
 func (t *tasks) streamRun(ctx context.Context, run, after string, yield func(a2a.Event, error) bool) {
 	st, err := t.service.ReadState(ctx, run)
 	if err != nil {

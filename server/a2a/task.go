@@ -56,7 +56,8 @@ func (t *tasks) readTask(ctx context.Context, st *server.RunState, history int, 
 		}
 	}
 	b.finish(st)
-	task.History, task.Artifacts = b.history, b.artifacts
+	task.History = b.history
+	task.Artifacts = b.artifacts
 	if history >= 0 && len(task.History) > history {
 		task.History = task.History[len(task.History)-history:]
 	}

@@ -95,7 +95,8 @@ const (
 	maxTasks  = 100
 )
 
-// ListTasks implements the protocol's method. Tasks that changed last come first. Of the tasks of one context the newest is listed.
+// ListTasks implements the protocol's method. Tasks that changed last come first. Of the tasks of one context the
+// newest is listed.
 func (t *tasks) ListTasks(ctx context.Context, req *a2a.ListTasksRequest) (*a2a.ListTasksResponse, error) {
 	if err := t.service.RequireScope(ctx, server.ScopeRead); err != nil {
 		return nil, t.explainError(err)

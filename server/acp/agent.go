@@ -25,7 +25,8 @@ import (
 // An OpenService opens the service for a working directory. The caller of Serve closes it.
 type OpenService func(dir string) (*server.Service, error)
 
-// Serve speaks the protocol over two streams until the editor closes its side or ctx ends. agent is the one that answers.
+// Serve speaks the protocol over two streams until the editor closes its side or ctx ends. agent is the one that
+// answers.
 func Serve(ctx context.Context, open OpenService, agent string, in io.Reader, out io.Writer) error {
 	e := &editor{open: open, agent: agent, services: map[string]*server.Service{}, sessions: map[sdk.SessionId]*session{}, ready: make(chan struct{})}
 	e.conn = sdk.NewAgentSideConnection(e, out, in)
@@ -270,7 +271,8 @@ func (e *editor) SetSessionConfigOption(context.Context, sdk.SetSessionConfigOpt
 	return sdk.SetSessionConfigOptionResponse{}, sdk.NewMethodNotFound(sdk.AgentMethodSessionSetConfigOption)
 }
 
-// newRequestError returns an error that the editor can show. s is the service whose error it is; nil: there is none yet.
+// newRequestError returns an error that the editor can show. s is the service whose error it is; nil: there is none
+// yet.
 func newRequestError(s *server.Service, err error) error {
 	if _, ok := errors.AsType[*sdk.RequestError](err); ok {
 		return err

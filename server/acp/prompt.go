@@ -66,7 +66,8 @@ type prompt struct {
 	files []attach.File // pictures and documents
 }
 
-// readPrompt reads a prompt. Links become their addresses, and embedded files their text, or their bytes if they are pictures or documents.
+// readPrompt reads a prompt. Links become their addresses, and embedded files their text, or their bytes if they are
+// pictures or documents.
 func readPrompt(blocks []sdk.ContentBlock) (p prompt, err error) {
 	var parts []string
 	for _, b := range blocks {
@@ -102,7 +103,8 @@ func readPrompt(blocks []sdk.ContentBlock) (p prompt, err error) {
 	return p, nil
 }
 
-// nameFile returns the name of the next file: the last part of its address, or a number. Nothing is read from that address.
+// nameFile returns the name of the next file: the last part of its address, or a number. Nothing is read from that
+// address.
 func (p *prompt) nameFile(uri *string) string {
 	if uri != nil {
 		if u, err := url.Parse(*uri); err == nil && path.Base(u.Path) != "." && path.Base(u.Path) != "/" {
@@ -267,7 +269,8 @@ func (t *turn) end(ctx context.Context, st *server.RunState) (sdk.StopReason, er
 // stopTimeout is the time that a run has to end after it was cancelled.
 const stopTimeout = 30 * time.Second
 
-// stop ends a turn whose context has ended. If the editor cancelled it, the reply so far is kept, and a run that waits ends.
+// stop ends a turn whose context has ended. If the editor cancelled it, the reply so far is kept, and a run that waits
+// ends.
 func (t *turn) stop(ctx context.Context, err error) (sdk.StopReason, error) {
 	if !errors.Is(context.Cause(ctx), errCancelled) {
 		return "", err
@@ -351,7 +354,8 @@ func (s *session) keepWaiting(run string) {
 	s.waiting = run
 }
 
-// readAnswer returns a prompt as the answer to a question: one of its options in any case, a value of its type, or the text.
+// readAnswer returns a prompt as the answer to a question: one of its options in any case, a value of its type, or the
+// text.
 func readAnswer(q *graph.Question, prompt string) graph.Answer {
 	a := graph.Answer{ID: q.ID, Value: prompt}
 	for _, o := range q.Options {

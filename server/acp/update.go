@@ -86,7 +86,8 @@ func (t *turn) sendWithdrawn(ctx context.Context, u updates.ReplyWithdrawn) {
 
 // announceCall makes a call known to the editor.
 func (t *turn) announceCall(ctx context.Context, call *updates.Call) *callState {
-	key, args := call.Key(), call.Args
+	key := call.Key()
+	args := call.Args
 	if c := t.calls[key]; c != nil {
 		return c
 	}

@@ -86,7 +86,8 @@ func (c *call) begin(run string) {
 
 // start starts a run and follows it. An input that comes again follows the run of the first one.
 func (c *call) start(ctx context.Context) error {
-	if err := server.RequireScopes(ctx, c.service, server.ScopeStart, server.ScopeRead); err != nil { // the client gets what the run does
+	// the client gets what the run does
+	if err := server.RequireScopes(ctx, c.service, server.ScopeStart, server.ScopeRead); err != nil {
 		return err
 	}
 	note := c.threads.read(c.thread)
@@ -128,8 +129,8 @@ func (c *call) start(ctx context.Context) error {
 	return c.follow(ctx, c.newTranslator(run))
 }
 
-// attach gives a client that says nothing new, such as a page that was loaded again, the conversation and the open questions of the run that
-// waits on its thread.
+// attach gives a client that says nothing new, such as a page that was loaded again, the conversation and the open
+// questions of the run that waits on its thread.
 func (c *call) attach(ctx context.Context, st *server.RunState, note threadNote) error {
 	c.begin(st.Run)
 	t := c.newTranslator(st.Run)
@@ -203,8 +204,8 @@ func (c *call) readValues(run, record string) json.RawMessage {
 	return storedValues(d)
 }
 
-// follow sends the events of a run until it ends or asks. A client that closes the connection stops the run: the turn of
-// an agent ends with what it has said so far, and a graph is paused.
+// follow sends the events of a run until it ends or asks. A client that closes the connection stops the run: the turn
+// of an agent ends with what it has said so far, and a graph is paused.
 func (c *call) follow(ctx context.Context, t *translator) error {
 	for {
 		err := c.readEvents(ctx, t, func(*server.Event) error { return nil })
@@ -269,7 +270,8 @@ func (c *call) finish(t *translator, st *server.RunState) bool {
 			Reason: reasonPaused, Message: "The run is paused. Resume it to continue."}}}
 	case st.Status == graph.Done.String():
 		c.sendOutput(t, st.Output)
-		e.Outcome, e.Result = &outcome{Type: "success"}, st.Output
+		e.Outcome = &outcome{Type: "success"}
+		e.Result = st.Output
 		if st.ExitCode != 0 {
 			e.Metadata = map[string]any{"raddle": map[string]int{"exitCode": st.ExitCode}}
 		}
@@ -415,8 +417,8 @@ func (r *replay) see(ctx context.Context, ev *server.Event) error {
 	return nil
 }
 
-// compareAnswer returns an error if an answer is not the recorded one. A client may cancel what was answered elsewhere: it then
-// learns how the run continued.
+// compareAnswer returns an error if an answer is not the recorded one. A client may cancel what was answered elsewhere:
+// it then learns how the run continued.
 func (r *replay) compareAnswer(ctx context.Context, e *resumeEntry, q graph.Question, record string) error {
 	if e.Status == statusCancelled {
 		return nil

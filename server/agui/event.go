@@ -173,7 +173,8 @@ func (s *stream) close() {
 	s.stopped.Wait()
 }
 
-// refuse answers that the caller has no room for a run now, unless something else was answered, and reports whether it did.
+// refuse answers that the caller has no room for a run now, unless something else was answered, and reports whether it
+// did.
 func (s *stream) refuse(used *server.QuotaError) (ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

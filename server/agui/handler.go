@@ -1,6 +1,6 @@
-// Package agui serves agents over AG-UI 1.0, the protocol between agents and user interfaces: POST /agui/{agent} runs an
-// agent and answers with server-sent events. A thread of the client is a session of an agent; for a graph it is a row of
-// runs. A question of a run is an interrupt, which the next input on the thread answers.
+// Package agui serves agents over AG-UI 1.0, the protocol between agents and user interfaces: POST /agui/{agent} runs
+// an agent and answers with server-sent events. A thread of the client is a session of an agent; for a graph it is a
+// row of runs. A question of a run is an interrupt, which the next input on the thread answers.
 package agui
 
 import (

@@ -67,7 +67,8 @@ func (m *inputMessage) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// A part is a piece of the content of a message. Clients write pictures and documents as binary, and newer ones by their kind with a source.
+// A part is a piece of the content of a message. Clients write pictures and documents as binary, and newer ones by
+// their kind with a source.
 type part struct {
 	Type     string `json:"type"`
 	Text     string `json:"text"`
@@ -90,7 +91,8 @@ const (
 	partDocument = "document"
 )
 
-// content returns the text of a message, and what is attached to it; before is how many attachments the messages before it have.
+// content returns the text of a message, and what is attached to it; before is how many attachments the messages before
+// it have.
 func (m *inputMessage) content(before int) (text string, files []attach.File, err error) {
 	if json.Unmarshal(m.Content, &text) == nil {
 		return text, nil, nil
@@ -120,10 +122,13 @@ func (m *inputMessage) content(before int) (text string, files []attach.File, er
 // file returns a picture or a document.
 func (p *part) file(number int) (attach.File, error) {
 	name := cmp.Or(p.Filename, fmt.Sprintf("attachment %d", number))
-	data, address, mime := p.Data, p.URL, p.MIME
+	data := p.Data
+	address := p.URL
+	mime := p.MIME
 	switch p.Source.Type {
 	case "data":
-		data, mime = p.Source.Value, p.Source.MIME
+		data = p.Source.Value
+		mime = p.Source.MIME
 	case "url":
 		address = p.Source.Value
 	}
@@ -150,8 +155,8 @@ func decodeInput(body []byte) (*input, error) {
 	return in, nil
 }
 
-// prompt returns what the user says, and what is attached to it: the messages of the user at the end of the conversation, and the context. The
-// earlier messages are in the agent's own session.
+// prompt returns what the user says, and what is attached to it: the messages of the user at the end of the
+// conversation, and the context. The earlier messages are in the agent's own session.
 func (in *input) prompt() (text string, files []attach.File, err error) {
 	first := len(in.Messages)
 	for first > 0 && in.Messages[first-1].Role == "user" {
@@ -198,8 +203,8 @@ func (in *input) variables() (map[string]string, error) {
 	return props.Variables, nil
 }
 
-// shownMessages returns the messages of the client that a snapshot repeats. Messages of the roles activity and reasoning
-// are left out: a snapshot has either all of such a role or none.
+// shownMessages returns the messages of the client that a snapshot repeats. Messages of the roles activity and
+// reasoning are left out: a snapshot has either all of such a role or none.
 func (in *input) shownMessages() (list []message) {
 	for _, m := range in.Messages {
 		if m.Role != "activity" && m.Role != "reasoning" {

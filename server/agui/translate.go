@@ -153,7 +153,8 @@ func (t *translator) openReply(said *updates.Reply) *reply {
 	return r
 }
 
-// messageID returns the id of a reply for the client. One that begins again has another one: it must not be joined with what was withdrawn.
+// messageID returns the id of a reply for the client. One that begins again has another one: it must not be joined with
+// what was withdrawn.
 func (t *translator) messageID(said *updates.Reply) string {
 	id := t.run + "/" + said.ID()
 	if said.Again > 0 {
@@ -242,7 +243,8 @@ func callID(path, id string) string {
 
 // startCall sends a call of a tool.
 func (t *translator) startCall(u updates.CallAdded) {
-	id, parent := u.Call.Key(), ""
+	id := u.Call.Key()
+	parent := ""
 	if u.Reply != nil {
 		parent = t.messageID(u.Reply)
 	}

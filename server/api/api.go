@@ -1,5 +1,5 @@
-// Package api offers a service to programs as an HTTP API with JSON: /api/v1/... The document that describes it, OpenAPI
-// 3.1, is made from the Go types of its requests and answers, and is served at /api/openapi.json.
+// Package api offers a service to programs as an HTTP API with JSON: /api/v1/... The document that describes it,
+// OpenAPI 3.1, is made from the Go types of its requests and answers, and is served at /api/openapi.json.
 package api
 
 import (
@@ -36,7 +36,8 @@ type handler struct {
 	api     huma.API
 }
 
-// NewHandler returns the API of a service. It checks the scopes of the caller that is in the context of a request, and no token.
+// NewHandler returns the API of a service. It checks the scopes of the caller that is in the context of a request, and
+// no token.
 func NewHandler(s *server.Service) http.Handler {
 	mux := http.NewServeMux()
 	newAPI(mux, s)
@@ -100,7 +101,9 @@ func newAPI(mux *http.ServeMux, s *server.Service) *handler {
 	config.Components.Schemas = huma.NewMapRegistry("#/components/schemas/", newNamer())
 	config.Components.SecuritySchemes = map[string]*huma.SecurityScheme{"token": {Type: "http", Scheme: "bearer", Description: "a token of the server; its scopes say what it may do"}}
 	config.Info.Description = "Runs agents, answers their questions and reads what they did."
-	config.OpenAPIPath, config.DocsPath, config.SchemasPath = "", "", ""
+	config.OpenAPIPath = ""
+	config.DocsPath = ""
+	config.SchemasPath = ""
 	config.CreateHooks = nil
 	config.RejectUnknownQueryParameters = true
 	h.api = humago.New(mux, config)
@@ -114,7 +117,8 @@ func newAPI(mux *http.ServeMux, s *server.Service) *handler {
 	return h
 }
 
-// newNamer returns a function that names the types of the document. A name that exists already gets its package in front.
+// newNamer returns a function that names the types of the document. A name that exists already gets its package in
+// front.
 func newNamer() func(t reflect.Type, hint string) string {
 	types := map[string]reflect.Type{}
 	return func(t reflect.Type, hint string) string {

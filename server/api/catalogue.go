@@ -175,7 +175,8 @@ func (h *handler) readFile(_ context.Context, in *fileInput) (*raw, error) {
 	if !slices.Contains(ownFiles(a), path.Clean(in.Path)) {
 		return nil, unknown
 	}
-	file, err := plainfile.OpenBeneath(a.Dir, filepath.FromSlash(path.Clean(in.Path))) // a link that leads out of it is not followed
+	// a link that leads out of it is not followed
+	file, err := plainfile.OpenBeneath(a.Dir, filepath.FromSlash(path.Clean(in.Path)))
 	if err != nil {
 		return nil, unknown
 	}

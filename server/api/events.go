@@ -147,7 +147,8 @@ func (s *stream) writeEnd(ctx context.Context, err error) {
 		end.Reason, end.Detail = "slow", err.Error()
 	case err != nil:
 		p := s.h.problemOf(err)
-		end.Reason, end.Detail = "error", p.Detail
+		end.Reason = "error"
+		end.Detail = p.Detail
 		if p.Code == "draining" {
 			end.Reason = p.Code
 		}

@@ -32,8 +32,8 @@ func (p Paging) readCursor() (key string, err error) {
 // writeCursor returns the cursor of the page after the item with a key.
 func writeCursor(key string) string { return base64.RawURLEncoding.EncodeToString([]byte(key)) }
 
-// cut returns the page that was requested of a list. keyOf returns a key that is unique and does not change, and isPast whether
-// an item comes after the one with a key: what is added in front of a page does not move it.
+// cut returns the page that was requested of a list. keyOf returns a key that is unique and does not change, and isPast
+// whether an item comes after the one with a key: what is added in front of a page does not move it.
 func cut[T any](p Paging, list []T, keyOf func(*T) string, isPast func(item *T, key string) bool) (*body[Page[T]], error) {
 	page := Page[T]{Items: []T{}}
 	last, err := p.readCursor()

@@ -105,7 +105,8 @@ func (h *handler) problemOf(err error) *Problem {
 	}
 	status, code := classifyError(err)
 	if h.service.IsDraining() {
-		status, code = http.StatusServiceUnavailable, "draining"
+		status = http.StatusServiceUnavailable
+		code = "draining"
 	}
 	secrets := h.process.Tools.SecretSet()
 	p := newProblem(status, code, server.HidePaths(secrets.Text(err.Error()), h.service))

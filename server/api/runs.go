@@ -70,7 +70,8 @@ type RunUsage struct {
 	Seconds float64 `json:"active_seconds" doc:"without waits for people"`
 }
 
-// Resolve refuses an idempotency key without any text: it would be no key, and each repetition of the request would start a run.
+// Resolve refuses an idempotency key without any text: it would be no key, and each repetition of the request would
+// start a run.
 func (in *startInput) Resolve(c huma.Context) []error {
 	r, _ := humago.Unwrap(c)
 	if given := r.Header.Values("Idempotency-Key"); len(given) > 0 && strings.TrimSpace(in.Key) == "" {
@@ -95,7 +96,8 @@ func (h *handler) addRuns() {
 	start.Responses = map[string]*huma.Response{"201": {Description: "Created", Content: map[string]*huma.MediaType{
 		"application/json": {Schema: state}, "text/event-stream": {Schema: &huma.Schema{Type: huma.TypeString}},
 	}}}
-	start.MaxBodyBytes, start.BodyReadTimeout = MaxStartBody, startTimeout
+	start.MaxBodyBytes = MaxStartBody
+	start.BodyReadTimeout = startTimeout
 	huma.Register(h.api, start, h.startRun)
 	add(h, operation{http.MethodGet, "/runs", "list-runs", "List runs, newest first", server.ScopeRead, 0}, h.listRuns)
 	add(h, operation{http.MethodGet, "/runs/{id}", "show-run", "Show a run, as raddle runs show --output json does", server.ScopeRead, 0}, h.showRun)
@@ -141,7 +143,8 @@ const maxFiles = 24 << 20
 // maxFileCount is how many files come with the start of a run at most.
 const maxFileCount = 100
 
-// limitFiles returns how much the files of a run may have, in bytes: a state of the largest size holds them twice, and what else it needs.
+// limitFiles returns how much the files of a run may have, in bytes: a state of the largest size holds them twice, and
+// what else it needs.
 func limitFiles(p *app.Process) int {
 	if limit := p.Config.MaxState; limit > 0 {
 		return min(maxFiles, limit/8*3)
@@ -149,15 +152,18 @@ func limitFiles(p *app.Process) int {
 	return maxFiles
 }
 
-// StartPath is the path of requests that start runs, and MaxStartBody the size of their largest body: files are in base64.
+// StartPath is the path of requests that start runs, and MaxStartBody the size of their largest body: files are in
+// base64.
 const (
 	StartPath    = prefix + "/runs"
 	MaxStartBody = maxBody + maxFiles/3*4 + 4
 )
 
-// readFiles returns the files of a request. Without them, its body may be as large as any other; size is that of all of it.
+// readFiles returns the files of a request. Without them, its body may be as large as any other; size is that of all of
+// it.
 func (h *handler) readFiles(b StartBody, size int) (files []attach.File, err error) {
-	all, limit := 0, limitFiles(h.process)
+	all := 0
+	limit := limitFiles(h.process)
 	for _, f := range b.Files { // before anything is decoded
 		all += attach.DecodedSize(f.Data)
 		size -= len(f.Data)

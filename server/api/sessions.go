@@ -94,7 +94,8 @@ func (h sessionHandler) listSessions(ctx context.Context, in *sessionsInput) (*b
 	return cut(in.Paging, list, key, func(i *runs.Info, last string) bool { return key(i) > last })
 }
 
-// wasSaid reports whether a session has a text in lower case in its name, in what a person said, or in a reply. One that cannot be read has not.
+// wasSaid reports whether a session has a text in lower case in its name, in what a person said, or in a reply. One
+// that cannot be read has not.
 func (h sessionHandler) wasSaid(ctx context.Context, i *runs.Info, text string) bool {
 	if strings.Contains(strings.ToLower(i.Session), text) {
 		return true

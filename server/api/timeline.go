@@ -135,9 +135,11 @@ func (d *describer) describe(m *runs.Moment) Moment {
 	}
 	switch {
 	case m.Reply != nil:
-		out.Effect, out.Tokens = "reply", m.Reply.Usage.Input+m.Reply.Usage.Output
+		out.Effect = "reply"
+		out.Tokens = m.Reply.Usage.Input + m.Reply.Usage.Output
 	case m.Call != nil:
-		out.Effect, out.Status = "call", m.Call.Status
+		out.Effect = "call"
+		out.Status = m.Call.Status
 	case m.Search != nil:
 		out.Effect = "search"
 	case m.Effect == "script":
@@ -177,7 +179,8 @@ func (h *handler) showMoment(ctx context.Context, in *recordInput) (*body[Moment
 	if err != nil {
 		return nil, err
 	}
-	moments, err := h.process.Runs.ReadStory(ctx, d.Run, in.Record) // what an effect has returned later must not replace its start
+	// what an effect has returned later must not replace its start
+	moments, err := h.process.Runs.ReadStory(ctx, d.Run, in.Record)
 	if err != nil {
 		return nil, err
 	}
@@ -226,7 +229,8 @@ func (h *handler) drawRun(ctx context.Context, in *runPictureInput) (*raw, error
 		return nil, err
 	}
 	moments := v.Moments()
-	s, o := overview.PictureOf(ctx, h.process, v.Detail, moments).Structure, draw.Options{Theme: draw.Theme(in.Theme)}
+	s := overview.PictureOf(ctx, h.process, v.Detail, moments).Structure
+	o := draw.Options{Theme: draw.Theme(in.Theme)}
 	if !in.Plain {
 		story.AddRun(&o, &s, v.Detail, moments)
 	}

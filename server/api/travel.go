@@ -214,8 +214,9 @@ func toSettings(values map[string]any) (set []app.Setting, err error) {
 	return set, nil
 }
 
-// checkForkScope returns an error if a caller may not make a copy that differs from its original: one that rests on what people
-// have answered would use their answers for something else than they have seen, so that it needs the scope that the answers needed.
+// checkForkScope returns an error if a caller may not make a copy that differs from its original: one that rests on
+// what people have answered would use their answers for something else than they have seen, so that it needs the scope
+// that the answers needed.
 func (h *handler) checkForkScope(ctx context.Context, in *forkInput) error {
 	b := &in.Body
 	if len(b.State) == 0 && b.Prompt == "" && b.Model == "" && len(b.Templates) == 0 || h.service.RequireScope(ctx, server.ScopeAnswer) == nil {

@@ -24,17 +24,19 @@ const (
 	maxOpenBody = 4 << 10 // of requests without a token
 )
 
-// The largest structure of a body in JSON. Values in memory need many times the bytes of their text, so that structure is counted before
-// anything decodes it.
+// The largest structure of a body in JSON. Values in memory need many times the bytes of their text, so that structure
+// is counted before anything decodes it.
 const (
 	maxDepth = 500
 	maxItems = 100_000
 )
 
-// startBody begins the time in which the body of a request must arrive. What reads it later, or discards what is left of it, waits no longer.
+// startBody begins the time in which the body of a request must arrive. What reads it later, or discards what is left
+// of it, waits no longer.
 func startBody(w http.ResponseWriter, r *http.Request, within time.Duration) {
 	if hasBody(r) {
-		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(within)) // not supported: a test without a connection
+		// not supported: a test without a connection
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(within))
 	}
 }
 
@@ -42,7 +44,8 @@ func hasBody(r *http.Request) bool {
 	return r.Body != nil && r.Body != http.NoBody && r.ContentLength != 0
 }
 
-// boundBody returns the size of the largest body that a request with a token may have, in bytes, and the time in which it must arrive.
+// boundBody returns the size of the largest body that a request with a token may have, in bytes, and the time in which
+// it must arrive.
 func (g *Gateway) boundBody(r *http.Request) (limit int64, within time.Duration) {
 	if r.Method != http.MethodPost {
 		return maxBody, bodyTime
@@ -55,10 +58,10 @@ func (g *Gateway) boundBody(r *http.Request) (limit int64, within time.Duration)
 	return maxBody, bodyTime
 }
 
-// readBody reads the whole body of a request, so that no handler waits for it: limit is the size of the largest one, in bytes, and within is the
-// time in which it must arrive. It refuses a body that is too
-// large, comes too slowly or has too much structure, and reports whether the request may continue. Then the connection has no read deadline: a
-// handler may write its answer for as long as it wants.
+// readBody reads the whole body of a request, so that no handler waits for it: limit is the size of the largest one, in
+// bytes, and within is the time in which it must arrive. It refuses a body that is too large, comes too slowly or has
+// too much structure, and reports whether the request may continue. Then the connection has no read deadline: a handler
+// may write its answer for as long as it wants.
 func (g *Gateway) readBody(w http.ResponseWriter, r *http.Request, limit int64, within time.Duration) (ok bool) {
 	if !hasBody(r) {
 		return true
@@ -86,20 +89,24 @@ func (g *Gateway) readBody(w http.ResponseWriter, r *http.Request, limit int64, 
 		return false
 	}
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
-	r.Body, r.ContentLength, r.TransferEncoding = io.NopCloser(bytes.NewReader(text)), int64(len(text)), nil
+	r.Body = io.NopCloser(bytes.NewReader(text))
+	r.ContentLength = int64(len(text))
+	r.TransferEncoding = nil
 	return true
 }
 
-// refuseBody refuses a request whose body has not been read to its end. The connection ends, so that nothing waits for the rest.
+// refuseBody refuses a request whose body has not been read to its end. The connection ends, so that nothing waits for
+// the rest.
 func (g *Gateway) refuseBody(w http.ResponseWriter, r *http.Request, status int, code, detail string) {
 	w.Header().Set("Connection", "close")
 	g.refuse(w, r, status, code, detail)
 }
 
-// measureJSON returns how deep the lists and objects of a text in JSON are, and the number of their items. It decodes nothing: of another text
-// the numbers mean nothing. It stops as soon as one of the limits is passed.
+// measureJSON returns how deep the lists and objects of a text in JSON are, and the number of their items. It decodes
+// nothing: of another text the numbers mean nothing. It stops as soon as one of the limits is passed.
 func measureJSON(text []byte) (depth, items int) {
-	level, quoted := 0, false
+	level := 0
+	quoted := false
 	for i := 0; i < len(text) && depth <= maxDepth && items <= maxItems; i++ {
 		switch c := text[i]; {
 		case quoted && c == '\\':

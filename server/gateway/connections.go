@@ -11,23 +11,23 @@ import (
 	"time"
 )
 
-// The numbers of connections, if the operating system allows as many open files. Runs need files too: connections take at most half of them, and
-// those whose sender is not known an eighth.
+// The numbers of connections, if the operating system allows as many open files. Runs need files too: connections take
+// at most half of them, and those whose sender is not known an eighth.
 const (
 	maxConnections = 4096
 	maxStrangers   = 512
 )
 
-// writeTime is the time in which a reader must take the next writePiece bytes of an answer. One that does not is gone: it would keep the answer in
-// memory, and a place among the connections.
+// writeTime is the time in which a reader must take the next writePiece bytes of an answer. One that does not is gone:
+// it would keep the answer in memory, and a place among the connections.
 const (
 	writeTime  = 30 * time.Second
 	writePiece = 64 << 10
 )
 
-// A connectionSet bounds the connections of a server. If there are too many, those make room first that have waited longest without showing a
-// token, and then those that have waited longest for their next request: however many of them a program opens, a new one is answered. It is safe
-// for concurrent use.
+// A connectionSet bounds the connections of a server. If there are too many, those make room first that have waited
+// longest without showing a token, and then those that have waited longest for their next request: however many of them
+// a program opens, a new one is answered. It is safe for concurrent use.
 type connectionSet struct {
 	all       int // the largest number of connections
 	strangers int // the largest number of those that have not shown a token
@@ -175,7 +175,8 @@ func ownConnection(c net.Conn) (own *connection, ok bool) {
 	return own, ok
 }
 
-// noteConnection returns a context for the requests of a connection: it has the type of the field ConnContext of a server.
+// noteConnection returns a context for the requests of a connection: it has the type of the field ConnContext of a
+// server.
 func noteConnection(ctx context.Context, c net.Conn) context.Context {
 	if own, ok := ownConnection(c); ok {
 		return context.WithValue(ctx, connectionKey{}, own)

@@ -25,8 +25,8 @@ type Settings struct {
 	Insecure  bool          // listen for other machines without TLS
 	Origins   []string      // of pages that may call, in addition to the server's own
 	Grace     time.Duration // for the steps that work when the server ends
-	// UserHeader is the header in which a proxy names the user of a request; "": the user is that of the token. The proxy must
-	// remove the header from what it gets.
+	// UserHeader is the header in which a proxy names the user of a request; "": the user is that of the token. The
+	// proxy must remove the header from what it gets.
 	UserHeader string
 
 	State  string      // state directory of raddle
@@ -62,8 +62,8 @@ type refusal struct {
 	write  func(w http.ResponseWriter, status int, code, detail string)
 }
 
-// Open checks the settings, starts to listen, and makes the first token if there is none. Requests wait until [Gateway.Serve].
-// The caller must call Close.
+// Open checks the settings, starts to listen, and makes the first token if there is none. Requests wait until
+// [Gateway.Serve]. The caller must call Close.
 func Open(o Settings) (*Gateway, error) {
 	if err := o.check(); err != nil {
 		return nil, err
@@ -135,7 +135,8 @@ func (g *Gateway) Address() string {
 // FirstToken returns the first token, and its file.
 func (g *Gateway) FirstToken() (token, path string) { return g.first, g.tokens.FirstPath() }
 
-// allowedHosts returns what the Host header of a request may be: a page of another site cannot make its own name lead here.
+// allowedHosts returns what the Host header of a request may be: a page of another site cannot make its own name lead
+// here.
 func allowedHosts(listen string, public *url.URL) []string {
 	hosts := []string{listen}
 	host, port, _ := net.SplitHostPort(listen)
@@ -154,7 +155,8 @@ func allowedHosts(listen string, public *url.URL) []string {
 // Handle adds a handler for requests with a token.
 func (g *Gateway) Handle(pattern string, h http.Handler) { g.closed.Handle(pattern, h) }
 
-// AllowBody lets requests at a path have a body that is larger than that of others. A path that ends with a slash means all below it.
+// AllowBody lets requests at a path have a body that is larger than that of others. A path that ends with a slash means
+// all below it.
 func (g *Gateway) AllowBody(path string, bytes int64) {
 	if g.large == nil {
 		g.large = map[string]int64{}
@@ -165,7 +167,8 @@ func (g *Gateway) AllowBody(path string, bytes int64) {
 // HandleOpen adds a handler for requests without a token.
 func (g *Gateway) HandleOpen(pattern string, h http.Handler) { g.open.Handle(pattern, h) }
 
-// WriteRefusals lets a function write the refusals of requests whose path begins with a prefix, in the form of a protocol.
+// WriteRefusals lets a function write the refusals of requests whose path begins with a prefix, in the form of a
+// protocol.
 func (g *Gateway) WriteRefusals(prefix string, write func(w http.ResponseWriter, status int, code, detail string)) {
 	g.refusals = append(g.refusals, refusal{prefix, write})
 }
@@ -347,7 +350,8 @@ func stripPrefix(r *http.Request, prefix string) *http.Request {
 		return r
 	}
 	short := r.Clone(r.Context())
-	short.URL.Path, short.URL.RawPath = "/"+strings.TrimPrefix(rest, "/"), ""
+	short.URL.Path = "/" + strings.TrimPrefix(rest, "/")
+	short.URL.RawPath = ""
 	return short
 }
 

@@ -34,7 +34,8 @@ func (g *Gateway) serveReady(w http.ResponseWriter, r *http.Request) {
 }
 
 // runCounts are the numbers of runs by their status. A count lists the whole store, so that it counts for nine times as
-// long as it took: however often metrics are read, listing takes a tenth of the time at most. It is safe for concurrent use.
+// long as it took: however often metrics are read, listing takes a tenth of the time at most. It is safe for concurrent
+// use.
 type runCounts struct {
 	mu       sync.Mutex
 	byStatus map[string]int
@@ -42,8 +43,8 @@ type runCounts struct {
 	until    time.Time // the end of the time for which byStatus counts
 }
 
-// countRuns returns the numbers of runs, which list counts if the last ones are too old, and how long the count took. The caller must not
-// change the map.
+// countRuns returns the numbers of runs, which list counts if the last ones are too old, and how long the count took.
+// The caller must not change the map.
 func (c *runCounts) countRuns(ctx context.Context, list func(context.Context) (map[string]int, error)) (map[string]int, time.Duration, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -55,7 +56,8 @@ func (c *runCounts) countRuns(ctx context.Context, list func(context.Context) (m
 	if err != nil {
 		return nil, 0, err
 	}
-	c.byStatus, c.took = byStatus, time.Since(began)
+	c.byStatus = byStatus
+	c.took = time.Since(began)
 	c.until = began.Add(10 * c.took)
 	return c.byStatus, c.took, nil
 }

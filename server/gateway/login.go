@@ -20,8 +20,9 @@ import (
 //go:embed login
 var loginFiles embed.FS
 
-// LoginAddress returns the address at which one browser can log in once, with the rights of the first token. The code is in its fragment, which
-// browsers send to no server. Then the browser is led to a page: its address below that of the server, "" for the first one.
+// LoginAddress returns the address at which one browser can log in once, with the rights of the first token. The code
+// is in its fragment, which browsers send to no server. Then the browser is led to a page: its address below that of
+// the server, "" for the first one.
 func (g *Gateway) LoginAddress(page string) string {
 	query := ""
 	if page != "" {
@@ -40,7 +41,8 @@ func (g *Gateway) addLogin() {
 		caller, _ := server.CallerOf(r.Context())
 		w.Header().Set("Content-Type", "application/json")
 		w.Header().Set("Cache-Control", "no-store")
-		_ = json.NewEncoder(w).Encode(map[string]any{"name": caller.Name, "scopes": caller.Scopes}) // the caller may have left
+		// the caller may have left
+		_ = json.NewEncoder(w).Encode(map[string]any{"name": caller.Name, "scopes": caller.Scopes})
 	})
 	g.closed.HandleFunc("POST /logout", g.logOut)
 }
@@ -98,7 +100,8 @@ func (g *Gateway) logIn(w http.ResponseWriter, r *http.Request) {
 			g.refuseLogin(w, r, "wrong-token", "this is not a token of this server")
 			return
 		}
-		hash, name = hashToken(body.Token), caller.Name
+		hash = hashToken(body.Token)
+		name = caller.Name
 	}
 	g.removeOpener()
 	g.log.writeBounded(kindSession, newEntry("log-in", r, SecurityEntry{Token: name}))
@@ -169,8 +172,8 @@ func (g *Gateway) findCaller(r *http.Request) (c server.Caller, ok bool, err err
 	return g.tokens.findHash(found.Token, g.first)
 }
 
-// maySendCookie reports whether a request with a cookie is one of this server's pages, or of a person who opens an address. Pages
-// of other ports of this machine are of the same site, and their cookies are sent.
+// maySendCookie reports whether a request with a cookie is one of this server's pages, or of a person who opens an
+// address. Pages of other ports of this machine are of the same site, and their cookies are sent.
 func (g *Gateway) maySendCookie(r *http.Request) bool {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return g.isOwnPage(r)

@@ -11,12 +11,13 @@ import (
 	"raddle.dev/server"
 )
 
-// TokenLimits bound what the requests of one token may take, so that one program cannot keep others from being served. Each zero value means the
-// default.
+// TokenLimits bound what the requests of one token may take, so that one program cannot keep others from being served.
+// Each zero value means the default.
 type TokenLimits struct {
 	Requests int // in a minute; 0: 30,000
 	Starts   int // runs that are started in a minute; 0: 6,000
-	Streams  int // requests that are answered at the same time, such as streams of events; 0: 512, at most half of the connections
+	// requests that are answered at the same time, such as streams of events; 0: 512, at most half of the connections
+	Streams int
 }
 
 // The defaults of [TokenLimits].
@@ -41,7 +42,8 @@ type quotaSet struct {
 }
 
 func newQuotaSet(l TokenLimits, connections int) *quotaSet {
-	l.Requests, l.Starts = cmp.Or(l.Requests, DefaultRequests), cmp.Or(l.Starts, DefaultStarts)
+	l.Requests = cmp.Or(l.Requests, DefaultRequests)
+	l.Starts = cmp.Or(l.Starts, DefaultStarts)
 	l.Streams = cmp.Or(l.Streams, max(1, min(DefaultStreams, connections/2)))
 	return &quotaSet{limits: l, quota: map[string]*quota{}}
 }
@@ -59,8 +61,8 @@ func (s *quotaSet) find(token string) *quota {
 	return q
 }
 
-// enter counts a request of a token. The error is a [*server.QuotaError] if the token has no room for it; otherwise the caller must call leave
-// when the request has been answered.
+// enter counts a request of a token. The error is a [*server.QuotaError] if the token has no room for it; otherwise the
+// caller must call leave when the request has been answered.
 func (s *quotaSet) enter(token string) (leave func(), err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

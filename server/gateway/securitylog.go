@@ -16,11 +16,12 @@ import (
 	"raddle.dev/server"
 )
 
-// maxSecurityLog is the size of the security log, in bytes: a larger one becomes the old one, and the old one before is removed.
+// maxSecurityLog is the size of the security log, in bytes: a larger one becomes the old one, and the old one before is
+// removed.
 const maxSecurityLog = 4 << 20
 
-// maxOfKind is how many entries of a kind are in the log in a minute, if one caller can cause any number of them. Others are counted: no one can
-// push old entries out of the log.
+// maxOfKind is how many entries of a kind are in the log in a minute, if one caller can cause any number of them.
+// Others are counted: no one can push old entries out of the log.
 const maxOfKind = 60
 
 // The kinds of entries that one caller can cause at will. Each has its own bound, so that none hides another.
@@ -33,16 +34,17 @@ const (
 
 // A SecurityEntry is a line of the security log. It never has a token, a code or a cookie.
 type SecurityEntry struct {
-	Time   time.Time `json:"time"`
-	Event  string    `json:"event"`            // log-in, log-in-failed, log-out, refused, granted, token-added or token-removed
-	Token  string    `json:"token,omitempty"`  // the name of the token, if its sender is known
-	User   string    `json:"user,omitempty"`   // as a proxy names it
-	From   string    `json:"from,omitempty"`   // address of the connection
-	Method string    `json:"method,omitempty"` // of the request
-	Path   string    `json:"path,omitempty"`   // without its query
-	Status int       `json:"status,omitempty"` // of the answer
-	Code   string    `json:"code,omitempty"`   // why it was refused
-	Detail string    `json:"detail,omitempty"` // the scopes of a new token; of a grant, the beginning of the question
+	Time time.Time `json:"time"`
+	// log-in, log-in-failed, log-out, refused, granted, token-added or token-removed
+	Event  string `json:"event"`
+	Token  string `json:"token,omitempty"`  // the name of the token, if its sender is known
+	User   string `json:"user,omitempty"`   // as a proxy names it
+	From   string `json:"from,omitempty"`   // address of the connection
+	Method string `json:"method,omitempty"` // of the request
+	Path   string `json:"path,omitempty"`   // without its query
+	Status int    `json:"status,omitempty"` // of the answer
+	Code   string `json:"code,omitempty"`   // why it was refused
+	Detail string `json:"detail,omitempty"` // the scopes of a new token; of a grant, the beginning of the question
 
 	Run      string `json:"run,omitempty"`      // of a grant
 	Question string `json:"question,omitempty"` // of a grant: its id
@@ -51,8 +53,8 @@ type SecurityEntry struct {
 	More int `json:"more,omitempty"` // how many entries of its kind were left out since the last one
 }
 
-// securityLog is the log of who logged in, what was refused and what was granted: one JSON object a line. Processes may write it at the same
-// time. It is safe for concurrent use.
+// securityLog is the log of who logged in, what was refused and what was granted: one JSON object a line. Processes may
+// write it at the same time. It is safe for concurrent use.
 type securityLog struct {
 	path string
 
@@ -74,7 +76,9 @@ func (t *Tokens) SecurityLogPath() string { return t.log.path }
 
 // newEntry returns an entry about a request.
 func newEntry(event string, r *http.Request, e SecurityEntry) SecurityEntry {
-	e.Event, e.Method, e.Path = event, r.Method, r.URL.Path
+	e.Event = event
+	e.Method = r.Method
+	e.Path = r.URL.Path
 	if host, _, err := net.SplitHostPort(r.RemoteAddr); err == nil {
 		e.From = host
 	}

@@ -24,8 +24,8 @@ func (g *Gateway) UseService(s *server.Service) { g.service = s }
 // Close stops listening. It is needed only if Serve is not called.
 func (g *Gateway) Close() error { return g.listener.Close() }
 
-// Serve answers requests until ctx ends. Then it pauses every run after its current step, for at most the grace of the settings or
-// until drainCtx ends, closes the service and all connections, and returns.
+// Serve answers requests until ctx ends. Then it pauses every run after its current step, for at most the grace of the
+// settings or until drainCtx ends, closes the service and all connections, and returns.
 func (g *Gateway) Serve(ctx, drainCtx context.Context) error {
 	web := g.newServer()
 	failed := make(chan error, 1)

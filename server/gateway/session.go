@@ -35,8 +35,8 @@ type session struct {
 	Expires time.Time `json:"expires"`
 }
 
-// Sessions are the browser sessions of a server, and the one-time codes that begin them. The key that signs sessions is in the state
-// directory, so that they outlive the server; codes do not.
+// Sessions are the browser sessions of a server, and the one-time codes that begin them. The key that signs sessions is
+// in the state directory, so that they outlive the server; codes do not.
 type Sessions struct {
 	dir string
 	key []byte
@@ -97,7 +97,8 @@ func (s *Sessions) addCode() string {
 	return code
 }
 
-// useCode reports whether a code is valid, and ends it. Codes are found by their hash: the time that this takes says nothing about them.
+// useCode reports whether a code is valid, and ends it. Codes are found by their hash: the time that this takes says
+// nothing about them.
 func (s *Sessions) useCode(code string) bool {
 	hash := hashToken(code)
 	s.mu.Lock()
@@ -110,7 +111,8 @@ func (s *Sessions) useCode(code string) bool {
 // start returns the value of the cookie of a new session for a token with a hash.
 func (s *Sessions) start(tokenHash string) string {
 	id := make([]byte, 16)
-	_, _ = rand.Read(id)                                                                                                   // it never fails
+	// it never fails
+	_, _ = rand.Read(id)
 	text, _ := json.Marshal(session{hex.EncodeToString(id), tokenHash, s.now().Add(sessionLife).UTC().Round(time.Second)}) // it never fails
 	return base64.RawURLEncoding.EncodeToString(text) + "." + base64.RawURLEncoding.EncodeToString(s.sign(text))
 }

@@ -29,8 +29,8 @@ const firstName = "first"
 // tokenBytes is the number of random bytes of a token.
 const tokenBytes = 32
 
-// Tokens are the tokens of a server. The first one is in a file of its own, for clients on this machine; of the others only
-// the hash is saved.
+// Tokens are the tokens of a server. The first one is in a file of its own, for clients on this machine; of the others
+// only the hash is saved.
 type Tokens struct {
 	dir string
 	log *securityLog
@@ -58,7 +58,8 @@ func (t *Tokens) FirstPath() string { return filepath.Join(t.dir, "token") }
 
 func (t *Tokens) listPath() string { return filepath.Join(t.dir, "tokens.json") }
 
-// ReadFirst returns the first token. It makes one if there is none. own is the value of [TokenVariable]; "" if it is not set.
+// ReadFirst returns the first token. It makes one if there is none. own is the value of [TokenVariable]; "" if it is
+// not set.
 func (t *Tokens) ReadFirst(own string) (string, error) {
 	if own != "" {
 		return own, checkToken(own)
@@ -125,7 +126,8 @@ func (t *Tokens) List() (list []Token, err error) {
 
 var tokenName = pattern.CompileLater(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
-// Add makes a token with a name and returns it. It is not shown again. It is refused from expires on; zero: it does not expire.
+// Add makes a token with a name and returns it. It is not shown again. It is refused from expires on; zero: it does not
+// expire.
 func (t *Tokens) Add(name string, scopes []server.Scope, expires time.Time) (string, error) {
 	if !tokenName().MatchString(name) {
 		return "", failure.NewUsage("use letters, digits, '.', '_' and '-'", "%q cannot be the name of a token", name)
@@ -185,8 +187,8 @@ func hashToken(token string) string {
 // errExpired reports a token that was valid until it expired.
 var errExpired = errors.New("the token has expired")
 
-// findCaller returns the caller that a token belongs to. The error is errExpired or nil. first is the first token. The time it takes says nothing
-// about tokens.
+// findCaller returns the caller that a token belongs to. The error is errExpired or nil. first is the first token. The
+// time it takes says nothing about tokens.
 func (t *Tokens) findCaller(token, first string) (c server.Caller, ok bool, err error) {
 	return t.findHash(hashToken(token), first)
 }

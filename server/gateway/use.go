@@ -12,8 +12,8 @@ import (
 // usePeriod is how often the uses of tokens are saved at most.
 const usePeriod = time.Minute
 
-// tokenUse knows when tokens were used last. Uses are saved once a minute: that is how exact their times are. Several servers may save theirs. It is
-// safe for concurrent use.
+// tokenUse knows when tokens were used last. Uses are saved once a minute: that is how exact their times are. Several
+// servers may save theirs. It is safe for concurrent use.
 type tokenUse struct {
 	path string
 

@@ -132,7 +132,8 @@ func (c *call) openRun(ctx context.Context, run string) error {
 	if c.agent != "" && c.agent != st.Agent {
 		return fmt.Errorf("run %s is not one of %s", st.Run, c.agent)
 	}
-	c.run, c.agent = st.Run, st.Agent
+	c.run = st.Run
+	c.agent = st.Agent
 	if info, err := c.bridge.service.ReadAgent(st.Agent); err == nil {
 		c.graph = info.IsGraph()
 	}
@@ -163,8 +164,8 @@ func (c *call) continueCall(ctx context.Context) (*sdk.CallToolResult, error) {
 // maxTries is how often one call asks for other answers, after those that do not fit.
 const maxTries = 10
 
-// finish waits until the run ends or needs a person, and returns the result. given are answers of the client to questions of the run,
-// by their ids.
+// finish waits until the run ends or needs a person, and returns the result. given are answers of the client to
+// questions of the run, by their ids.
 func (c *call) finish(ctx context.Context, given map[string]*sdk.ElicitResult) (*sdk.CallToolResult, error) {
 	p, end := c.bridge.newProgress(ctx, c.req, c.agent)
 	defer end()
@@ -191,7 +192,8 @@ func (c *call) finish(ctx context.Context, given map[string]*sdk.ElicitResult) (
 			}
 		}
 		answers, dismissed, bad := readAnswers(st.Questions, given)
-		given, problems = nil, bad
+		given = nil
+		problems = bad
 		switch {
 		case dismissed && len(answers) == 0:
 			return c.bridge.describeRun(st, "The user has not answered."), nil
@@ -211,8 +213,8 @@ func (c *call) finish(ctx context.Context, given map[string]*sdk.ElicitResult) (
 	}
 }
 
-// readAnswers returns the answers to open questions. dismissed reports whether the person has left one of them open; bad says which
-// answers cannot be read, and why.
+// readAnswers returns the answers to open questions. dismissed reports whether the person has left one of them open;
+// bad says which answers cannot be read, and why.
 func readAnswers(open []graph.Question, given map[string]*sdk.ElicitResult) (answers []graph.Answer, dismissed bool, bad map[string]string) {
 	bad = map[string]string{}
 	for i := range open {
@@ -256,8 +258,8 @@ func (c *call) follow(ctx context.Context) (*server.RunState, error) {
 // stopTimeout is the time that a run has to end after a call was cancelled.
 const stopTimeout = 30 * time.Second
 
-// stop ends a call whose context has ended. If the client cancelled the call, the run is cancelled: the turn of an agent ends with
-// what it has written, a graph ends permanently. If only the connection was lost, the run continues.
+// stop ends a call whose context has ended. If the client cancelled the call, the run is cancelled: the turn of an
+// agent ends with what it has written, a graph ends permanently. If only the connection was lost, the run continues.
 func (c *call) stop(ctx context.Context, err error) (*sdk.CallToolResult, error) {
 	if ctx.Err() == nil {
 		return c.bridge.failCall(c.run, err), nil
@@ -293,8 +295,8 @@ func (c *call) noteOn(open []graph.Question) string {
 	return ""
 }
 
-// firstRepeating is the first version of the protocol in which a server does not send requests of its own: a client repeats its call
-// with what the server needs.
+// firstRepeating is the first version of the protocol in which a server does not send requests of its own: a client
+// repeats its call with what the server needs.
 const firstRepeating = "2026-07-28"
 
 // repeatsCalls reports whether the client repeats calls with answers.

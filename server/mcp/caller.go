@@ -32,7 +32,8 @@ func identifyCaller(next http.Handler) http.Handler {
 // callerKey is the key of the caller in auth.TokenInfo.
 const callerKey = "raddle.caller"
 
-// withCaller returns the context of a call with the caller of its HTTP request: the SDK works in the context of the session.
+// withCaller returns the context of a call with the caller of its HTTP request: the SDK works in the context of the
+// session.
 func withCaller(ctx context.Context, req *sdk.CallToolRequest) context.Context {
 	if req.Extra != nil && req.Extra.TokenInfo != nil {
 		if c, ok := req.Extra.TokenInfo.Extra[callerKey].(server.Caller); ok {

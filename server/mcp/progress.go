@@ -12,7 +12,8 @@ import (
 	"raddle.dev/server"
 )
 
-// progress notifies a client of what its call does: the lines of the command line, and the replies of an agent line by line.
+// progress notifies a client of what its call does: the lines of the command line, and the replies of an agent line by
+// line.
 type progress struct {
 	session  *sdk.ServerSession
 	token    any

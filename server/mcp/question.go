@@ -39,7 +39,8 @@ func newElicitation(q *graph.Question, problem string) *sdk.ElicitParams {
 	return &sdk.ElicitParams{Mode: "form", Message: message, RequestedSchema: newForm(q)}
 }
 
-// newForm returns the schema of the form of a question. Forms are flat: a value that is not of a simple type is written as JSON.
+// newForm returns the schema of the form of a question. Forms are flat: a value that is not of a simple type is written
+// as JSON.
 func newForm(q *graph.Question) map[string]any {
 	if q.Kind == agent.KindPermission {
 		return map[string]any{"type": "object", "required": []string{answerField}, "properties": map[string]any{

@@ -90,7 +90,8 @@ func (b *bridge) describeRun(st *server.RunState, note string) *sdk.CallToolResu
 			text += "\nTo continue it: raddle resume " + r.Run
 		}
 	}
-	res.Content, res.StructuredContent = []sdk.Content{&sdk.TextContent{Text: text}}, r
+	res.Content = []sdk.Content{&sdk.TextContent{Text: text}}
+	res.StructuredContent = r
 	return res
 }
 

@@ -25,13 +25,14 @@ const (
 const instructions = `Each tool is an agent of raddle. A call starts a run and returns its result. A run that waits for a person returns the status "waiting" with ` +
 	`its questions: ask your user, and pass the answer to ` + answerTool + `. Never answer a question about permission without asking your user.`
 
-// NewHandler returns a handler for the streamable HTTP transport. Its caller checks who sends a request, and which host and origin the
-// request names. log is the developer log; it may be nil.
+// NewHandler returns a handler for the streamable HTTP transport. Its caller checks who sends a request, and which host
+// and origin the request names. log is the developer log; it may be nil.
 func NewHandler(s *server.Service, log *slog.Logger) http.Handler {
 	b := newBridge(s, log)
 	stream := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return b.sdk }, &sdk.StreamableHTTPOptions{
-		Logger:                     log,
-		EventStore:                 sdk.NewMemoryEventStore(nil), // a client that lost its connection gets the rest of a stream
+		Logger: log,
+		// a client that lost its connection gets the rest of a stream
+		EventStore:                 sdk.NewMemoryEventStore(nil),
 		SessionTimeout:             sessionTimeout,
 		MaxRequestBodyBytes:        maxRequest,
 		DisableLocalhostProtection: true, // the caller checks the host, which may be that of a proxy
@@ -41,7 +42,8 @@ func NewHandler(s *server.Service, log *slog.Logger) http.Handler {
 	return identifyCaller(stream)
 }
 
-// Serve speaks the protocol over two streams until the client closes one of them or ctx ends. log is the developer log; it may be nil.
+// Serve speaks the protocol over two streams until the client closes one of them or ctx ends. log is the developer log;
+// it may be nil.
 func Serve(ctx context.Context, s *server.Service, in io.ReadCloser, out io.WriteCloser, log *slog.Logger) error {
 	b := newBridge(s, log)
 	b.syncTools()
@@ -52,7 +54,8 @@ func Serve(ctx context.Context, s *server.Service, in io.ReadCloser, out io.Writ
 	return err
 }
 
-// isHangUp reports whether err says that the client closed a stream: nothing to read any more, or no reader of what is written.
+// isHangUp reports whether err says that the client closed a stream: nothing to read any more, or no reader of what is
+// written.
 func isHangUp(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrClosedPipe) || errors.Is(err, syscall.EPIPE)
 }

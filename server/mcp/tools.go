@@ -41,8 +41,8 @@ type agentTool struct {
 // promptArgument is the argument that is not a variable.
 const promptArgument = "prompt"
 
-// refreshTools is a middleware that compares the tools with the catalogue before they are listed, and before a tool is called that is not
-// known: agents may come and go while the server runs.
+// refreshTools is a middleware that compares the tools with the catalogue before they are listed, and before a tool is
+// called that is not known: agents may come and go while the server runs.
 func (b *bridge) refreshTools(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
 		switch method {
@@ -124,7 +124,8 @@ func newAgentTool(info *server.AgentInfo, name string) (*sdk.Tool, agentTool) {
 	if len(info.Starters) > 0 {
 		prompt["examples"] = info.Starters
 	}
-	properties, required := map[string]any{promptArgument: prompt}, []string{}
+	properties := map[string]any{promptArgument: prompt}
+	required := []string{}
 	if t.graph {
 		prompt["description"] = "the input of the graph; it may have one of its own"
 	} else {

@@ -66,7 +66,8 @@ func (c *completion) startRun(ctx context.Context, header http.Header) error {
 	if keyed && strings.TrimSpace(strings.Join(key, "")) == "" {
 		return newBadRequest("empty_idempotency_key", "", "the header Idempotency-Key is empty: send a key, or leave the header out")
 	}
-	if err := server.RequireScopes(ctx, c.handler.service, server.ScopeStart, server.ScopeRead); err != nil { // the answer is what the run says
+	// the answer is what the run says
+	if err := server.RequireScopes(ctx, c.handler.service, server.ScopeStart, server.ScopeRead); err != nil {
 		return err
 	}
 	start := server.StartRequest{Agent: c.request.Model, Prompt: c.request.formatPrompt(), Files: c.request.allFiles(), Variables: c.request.Raddle.Variables, Key: header.Get("Idempotency-Key")}
@@ -211,11 +212,17 @@ func (c *completion) explainStop(st *server.RunState) error {
 		Message: fmt.Sprintf("run %s has failed: %s", st.Run, st.Error)}
 	switch {
 	case st.Status == graph.Abandoned.String():
-		e.status, e.Code, e.Message = http.StatusConflict, "run_cancelled", fmt.Sprintf("run %s was cancelled", st.Run)
+		e.status = http.StatusConflict
+		e.Code = "run_cancelled"
+		e.Message = fmt.Sprintf("run %s was cancelled", st.Run)
 	case c.handler.service.IsDraining():
-		e.status, e.Code, e.Message = http.StatusServiceUnavailable, "draining", fmt.Sprintf("the server is shutting down; run %s continues when it has been started again", st.Run)
+		e.status = http.StatusServiceUnavailable
+		e.Code = "draining"
+		e.Message = fmt.Sprintf("the server is shutting down; run %s continues when it has been started again", st.Run)
 	case st.Status != graph.Failed.String() && st.Error == "":
-		e.status, e.Code, e.Message = http.StatusConflict, "run_stopped", fmt.Sprintf("run %s is %s; continue it with: raddle resume %s", st.Run, st.Status, st.Run)
+		e.status = http.StatusConflict
+		e.Code = "run_stopped"
+		e.Message = fmt.Sprintf("run %s is %s; continue it with: raddle resume %s", st.Run, st.Status, st.Run)
 	}
 	return e
 }

@@ -1,11 +1,13 @@
-// Package openai serves agents in the form of OpenAI's chat completions: an agent is a model, and a run is a completion.
+// Package openai serves agents in the form of OpenAI's chat completions: an agent is a model, and a run is a
+// completion.
 //
 //	GET  /v1/models             the agents of the catalogue
 //	GET  /v1/models/{model}     one of them
 //	POST /v1/chat/completions   starts a run, or answers a question of one
 //
-// The header X-Raddle-Run of an answer names the run. If the run waits for a person, the message of the assistant asks. A request with that header
-// answers with its last message. Questions about permission cannot be answered over this protocol: the message then says where.
+// The header X-Raddle-Run of an answer names the run. If the run waits for a person, the message of the assistant asks.
+// A request with that header answers with its last message. Questions about permission cannot be answered over this
+// protocol: the message then says where.
 package openai
 
 import (
@@ -117,9 +119,13 @@ func (h *handler) findAgent(name string) (*server.AgentInfo, *apiError) {
 	e := h.explainError(err)
 	e.Param = "model"
 	if f := (*failure.Error)(nil); errors.As(err, &f) && f.Kind == failure.Usage {
-		e.status, e.Code = http.StatusNotFound, "model_not_found"
+		e.status = http.StatusNotFound
+		e.Code = "model_not_found"
 	} else {
-		e.status, e.Type, e.Code, e.final = http.StatusInternalServerError, typeServer, "invalid_agent", true
+		e.status = http.StatusInternalServerError
+		e.Type = typeServer
+		e.Code = "invalid_agent"
+		e.final = true
 	}
 	return nil, e
 }
@@ -181,38 +187,71 @@ func explainError(err error) *apiError {
 	case errors.As(err, &used):
 		e.status, e.Type, e.Code, e.retryAfter = http.StatusTooManyRequests, typeRate, strings.ReplaceAll(used.Code, "-", "_"), used.FormatSeconds()
 	case errors.As(err, new(*server.ScopeError)):
-		e.status, e.Type, e.Code = http.StatusForbidden, typePermission, "missing_scope"
+		e.status = http.StatusForbidden
+		e.Type = typePermission
+		e.Code = "missing_scope"
 	case errors.As(err, new(*server.DiskLowError)):
-		e.status, e.Type, e.Code = http.StatusServiceUnavailable, typeServer, "disk_low"
+		e.status = http.StatusServiceUnavailable
+		e.Type = typeServer
+		e.Code = "disk_low"
 	case failure.IsUnavailable(err):
-		e.status, e.Type, e.Code, e.final = http.StatusServiceUnavailable, typeServer, "store_unavailable", true // what was sent may be recorded
+		e.status = http.StatusServiceUnavailable
+		e.Type = typeServer
+		e.Code = "store_unavailable"
+		e.final = true // what was sent may be recorded
 	case errors.As(err, new(*http.MaxBytesError)):
-		e.status, e.Type, e.Code = http.StatusRequestEntityTooLarge, typeRequest, "request_too_large"
+		e.status = http.StatusRequestEntityTooLarge
+		e.Type = typeRequest
+		e.Code = "request_too_large"
 	case errors.As(err, new(*server.KeyReusedError)):
-		e.status, e.Type, e.Code, e.final = http.StatusConflict, typeRequest, "idempotency_key_reused", true
+		e.status = http.StatusConflict
+		e.Type = typeRequest
+		e.Code = "idempotency_key_reused"
+		e.final = true
 	case errors.As(err, new(*server.ProtocolAnswerError)):
-		e.status, e.Type, e.Code, e.final = http.StatusConflict, typeRequest, "permission_required", true
+		e.status = http.StatusConflict
+		e.Type = typeRequest
+		e.Code = "permission_required"
+		e.final = true
 	case errors.As(err, new(*graph.AnswerError)):
-		e.status, e.Type, e.Code, e.Param = http.StatusBadRequest, typeRequest, "invalid_answer", "messages"
+		e.status = http.StatusBadRequest
+		e.Type = typeRequest
+		e.Code = "invalid_answer"
+		e.Param = "messages"
 	case errors.As(err, new(*flow.VariablesError)):
-		e.status, e.Type, e.Code, e.Param = http.StatusBadRequest, typeRequest, "missing_variables", "raddle.variables"
+		e.status = http.StatusBadRequest
+		e.Type = typeRequest
+		e.Code = "missing_variables"
+		e.Param = "raddle.variables"
 	case errors.As(err, new(*runs.BusyError)):
-		e.status, e.Type, e.Code, e.final = http.StatusConflict, typeRequest, "run_busy", true
+		e.status = http.StatusConflict
+		e.Type = typeRequest
+		e.Code = "run_busy"
+		e.final = true
 	case errors.As(err, &fail):
-		e.status, e.Type, e.Code = http.StatusBadRequest, typeRequest, string(fail.Kind)
+		e.status = http.StatusBadRequest
+		e.Type = typeRequest
+		e.Code = string(fail.Kind)
 		switch fail.Kind {
 		case failure.Stale:
 			e.status = http.StatusConflict
 		case failure.Invalid:
-			e.status, e.Type, e.final = http.StatusInternalServerError, typeServer, true
+			e.status = http.StatusInternalServerError
+			e.Type = typeServer
+			e.final = true
 		}
 		if fail.Next != "" {
 			e.Message += "; " + fail.Next
 		}
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
-		e.status, e.Type, e.Code = http.StatusServiceUnavailable, typeServer, "stopped"
+		e.status = http.StatusServiceUnavailable
+		e.Type = typeServer
+		e.Code = "stopped"
 	default:
-		e.status, e.Type, e.Code, e.final = http.StatusInternalServerError, typeServer, "internal", true
+		e.status = http.StatusInternalServerError
+		e.Type = typeServer
+		e.Code = "internal"
+		e.final = true
 	}
 	return e
 }
@@ -222,7 +261,9 @@ func (h *handler) explainError(err error) *apiError {
 	e := explainError(err)
 	e.Message = server.HidePaths(e.Message, h.service)
 	if fail := (*failure.Error)(nil); h.service.IsDraining() && errors.As(err, &fail) && fail.Kind == failure.Stale {
-		e.status, e.Type, e.Code = http.StatusServiceUnavailable, typeServer, "draining"
+		e.status = http.StatusServiceUnavailable
+		e.Type = typeServer
+		e.Code = "draining"
 	}
 	return e
 }
@@ -248,7 +289,8 @@ func writeError(w http.ResponseWriter, e *apiError) {
 func writeJSON(w http.ResponseWriter, status int, v any) {
 	text, err := json.Marshal(v)
 	if err != nil {
-		status, text = http.StatusInternalServerError, []byte(`{"error":{"message":"the answer cannot be written as JSON","type":"server_error","param":null,"code":"internal"}}`)
+		status = http.StatusInternalServerError
+		text = []byte(`{"error":{"message":"the answer cannot be written as JSON","type":"server_error","param":null,"code":"internal"}}`)
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
@@ -270,6 +312,7 @@ type usage struct {
 
 func newUsage(u llm.Usage) *usage {
 	out := &usage{PromptTokens: u.Input, CompletionTokens: u.Output, TotalTokens: u.Input + u.Output}
-	out.PromptDetails.CachedTokens, out.CompletionDetails.ReasoningTokens = u.Cached, u.Reasoning
+	out.PromptDetails.CachedTokens = u.Cached
+	out.CompletionDetails.ReasoningTokens = u.Reasoning
 	return out
 }

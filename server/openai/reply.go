@@ -22,8 +22,8 @@ type delta struct {
 	Reasoning string `json:"reasoning_content,omitempty"`
 }
 
-// A reply collects what a run says for the user. An agent may reply several times, with calls of tools between the replies: the message has
-// the texts of all replies as paragraphs. Of a graph, it has only the output.
+// A reply collects what a run says for the user. An agent may reply several times, with calls of tools between the
+// replies: the message has the texts of all replies as paragraphs. Of a graph, it has only the output.
 type reply struct {
 	talks bool
 	send  func(delta)
@@ -42,7 +42,8 @@ func (r *reply) handleEvent(ev *server.Event) {
 	}
 }
 
-// handleUpdate sends what an update adds to the message. What was sent cannot be taken back: if a reply is now another one, all of it follows.
+// handleUpdate sends what an update adds to the message. What was sent cannot be taken back: if a reply is now another
+// one, all of it follows.
 func (r *reply) handleUpdate(u updates.RunUpdate) {
 	switch u := u.(type) {
 	case updates.TextAdded:

@@ -13,8 +13,8 @@ import (
 	"raddle.dev/internal/storage/attach"
 )
 
-// A request is the body of a request for a completion, as far as raddle reads it. What only tunes a model, such as temperature or
-// max_tokens, is the agent's matter and is ignored.
+// A request is the body of a request for a completion, as far as raddle reads it. What only tunes a model, such as
+// temperature or max_tokens, is the agent's matter and is ignored.
 type request struct {
 	Model         string    `json:"model"`
 	Messages      []message `json:"messages"`
@@ -89,7 +89,8 @@ func (c *content) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// readFiles reads the pictures and documents of a message, whose place in the request is param. before is how many the messages before it have.
+// readFiles reads the pictures and documents of a message, whose place in the request is param. before is how many the
+// messages before it have.
 func (c *content) readFiles(param string, before int) error {
 	for i := range c.parts {
 		p := &c.parts[i]
@@ -109,7 +110,8 @@ func (c *content) readFiles(param string, before int) error {
 			return newBadRequest("invalid_content", fmt.Sprintf("%s.content[%d].%s", param, i, p.Type), attach.Explain(err))
 		}
 		c.files = append(c.files, f)
-		p.ImageURL.URL, p.File.Data = "", ""
+		p.ImageURL.URL = ""
+		p.File.Data = ""
 	}
 	return nil
 }
@@ -124,7 +126,8 @@ func readRequest(r *http.Request) (*request, error) {
 	if err := json.Unmarshal(data, &req); err != nil {
 		e := newBadRequest("invalid_json", "", "the body is not a valid request: "+strings.TrimPrefix(err.Error(), "json: "))
 		if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) {
-			e.Code, e.Param = "invalid_type", wrong.Field
+			e.Code = "invalid_type"
+			e.Param = wrong.Field
 		}
 		return nil, e
 	}
@@ -208,8 +211,8 @@ func (r *request) allFiles() (files []attach.File) {
 	return files
 }
 
-// formatPrompt returns the prompt of a run that has no earlier turns: the last message, after the instructions of the client and a
-// transcript of what was said before.
+// formatPrompt returns the prompt of a run that has no earlier turns: the last message, after the instructions of the
+// client and a transcript of what was said before.
 func (r *request) formatPrompt() string {
 	var instructions, earlier []string
 	for _, m := range r.Messages[:len(r.Messages)-1] {

@@ -26,8 +26,8 @@ type chunkChoice struct {
 	Finish *string `json:"finish_reason"`
 }
 
-// stream answers with the text while the agent writes it. If the client closes the stream, the turn of the agent ends: that is how
-// the protocol cancels.
+// stream answers with the text while the agent writes it. If the client closes the stream, the turn of the agent ends:
+// that is how the protocol cancels.
 func (c *completion) stream(w http.ResponseWriter, r *http.Request) {
 	out := newEventWriter(w)
 	defer out.stop()

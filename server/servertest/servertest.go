@@ -1,5 +1,5 @@
-// Package servertest is for the tests of the protocols: a home directory with agents, a service that runs them, and a web server for
-// a handler with a caller.
+// Package servertest is for the tests of the protocols: a home directory with agents, a service that runs them, and a
+// web server for a handler with a caller.
 package servertest
 
 import (
@@ -80,7 +80,8 @@ func (h *Home) Serve() (s *server.Service, stop func()) {
 	return s, stop
 }
 
-// Listen returns the address of a web server for a handler. Each request has the caller that callerOf returns; nil: none.
+// Listen returns the address of a web server for a handler. Each request has the caller that callerOf returns; nil:
+// none.
 func Listen(t *testing.T, handler http.Handler, callerOf func() *server.Caller) string {
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if c := callerOf(); c != nil {

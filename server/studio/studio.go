@@ -1,5 +1,5 @@
-// Package studio serves the page on which people see, answer and fork runs. The page is made from the sources in the folder
-// page, uses the HTTP API, and requests nothing from elsewhere.
+// Package studio serves the page on which people see, answer and fork runs. The page is made from the sources in the
+// folder page, uses the HTTP API, and requests nothing from elsewhere.
 package studio
 
 import (
@@ -44,8 +44,8 @@ var Pages = []string{"GET /{$}", "GET /inbox", "GET /agents/{name}", "GET /runs/
 // Files is the pattern of the files that the page loads.
 const Files = "GET /studio/{file}"
 
-// NewHandler returns the handler of [Pages] and [Files]. root is the path at which browsers reach the server, with a slash at its
-// end. Nothing that it sends is secret: what the page shows comes from the API.
+// NewHandler returns the handler of [Pages] and [Files]. root is the path at which browsers reach the server, with a
+// slash at its end. Nothing that it sends is secret: what the page shows comes from the API.
 func NewHandler(root string) http.Handler {
 	index, err := dist.ReadFile("dist/index.html")
 	page := []byte(strings.ReplaceAll(string(index), "{{base}}", html.EscapeString(root)))

@@ -110,9 +110,10 @@ func hasCode(err error, codes ...string) bool {
 // repeated. That happens if the database sets an isolation level above READ COMMITTED.
 func isRolledBack(err error) bool { return hasCode(err, codeSerialization, codeDeadlock) }
 
-// passingCodes are the codes and classes of errors of the server after which the same call may succeed later: connections
-// that broke, transactions in the way, a lack of disk, memory or connections, a server that starts or ends, its
-// disk. A standby (25006), a query that someone cancelled (57014) and an error of the protocol (08P01) are not among them.
+// passingCodes are the codes and classes of errors of the server after which the same call may succeed later:
+// connections that broke, transactions in the way, a lack of disk, memory or connections, a server that starts or ends,
+// its disk. A standby (25006), a query that someone cancelled (57014) and an error of the protocol (08P01) are not
+// among them.
 var passingCodes = []string{"08000", "08001", "08003", "08004", "08006", "08007", "40", "53", "55006", "55P03", "57P01", "57P02", "57P03", "57P05", "58"}
 
 // mayPass reports whether a call that failed with an error may succeed later. It may have been carried out.

@@ -1,5 +1,5 @@
-// Package postgres keeps journals, and the entries of package memory, in a PostgreSQL database, which any number of processes
-// and machines may use at the same time. It is pure Go.
+// Package postgres keeps journals, and the entries of package memory, in a PostgreSQL database, which any number of
+// processes and machines may use at the same time. It is pure Go.
 //
 // A thread is a row of one table, with the numbers of its first and its newest record, and
 // its records are rows of another. An append is one statement, which is its own
@@ -85,7 +85,8 @@ func Open(ctx context.Context, url string) (*Store, error) {
 	// A pooler in transaction mode gives each transaction another session, in which a statement that
 	// this one has prepared does not exist. This mode prepares none: see sendQuery.
 	c.DefaultQueryExecMode = pgx.QueryExecModeExec
-	c.StatementCacheCapacity, c.DescriptionCacheCapacity = 0, 0
+	c.StatementCacheCapacity = 0
+	c.DescriptionCacheCapacity = 0
 	s := &Store{at: describeServer(c)}
 	if s.pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {
 		return nil, s.explainError("open", err)
@@ -117,7 +118,8 @@ func (s *Store) Close() error {
 // in the binary form, because the text of a bytea has twice its bytes. The statement has no
 // name: the server forgets it with the next one, and keeps nothing in the session.
 func sendQuery(ctx context.Context, c *pgx.Conn, text string, args ...any) (pgx.Rows, error) {
-	values, oids := make([][]byte, len(args)), make([]uint32, len(args))
+	values := make([][]byte, len(args))
+	oids := make([]uint32, len(args))
 	for i, arg := range args {
 		if b, ok := arg.([]byte); ok { // it needs no copy
 			values[i], oids[i] = b, pgtype.ByteaOID
@@ -209,8 +211,8 @@ func (s *Store) useOnce(ctx context.Context, f func(c *pgx.Conn) error) error {
 	return &brokenError{err}
 }
 
-// runRead calls f, which only reads, with a connection, and again while the server is away: after
-// a restart of the server the connections of the pool lead nowhere. If ctx ends, the error says that, and why the server was not read.
+// runRead calls f, which only reads, with a connection, and again while the server is away: after a restart of the
+// server the connections of the pool lead nowhere. If ctx ends, the error says that, and why the server was not read.
 func (s *Store) runRead(ctx context.Context, f func(c *pgx.Conn) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -240,7 +242,8 @@ func (s *Store) retryWhileAway(ctx context.Context, f func(context.Context) erro
 	})
 }
 
-// runWrite is sendWrite for a write that does no harm when it is done twice, and does it again while the server is away.
+// runWrite is sendWrite for a write that does no harm when it is done twice, and does it again while the server is
+// away.
 func (s *Store) runWrite(ctx context.Context, f func(ctx context.Context, c *pgx.Conn) error) error {
 	return s.retryWhileAway(ctx, func(ctx context.Context) error { return s.sendWrite(ctx, f) })
 }

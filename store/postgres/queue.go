@@ -12,8 +12,8 @@ import (
 
 var _ journal.Queue = (*Store)(nil)
 
-// Parts of an append, which change the job of its thread; t is the thread, if the records are accepted. Someone who continues a thread that was
-// tried before begins to count again.
+// Parts of an append, which change the job of its thread; t is the thread, if the records are accepted. Someone who
+// continues a thread that was tried before begins to count again.
 const (
 	insertJob = `, j AS (INSERT INTO raddle_drive AS d (name, run, token, worker, queue, priority, format, due, attempts)
 		SELECT $1, $9, $10, $11, $12, $13, $14, clock_timestamp() + $15 * interval '1 microsecond', $16 FROM t` + replaceJob + ")"
@@ -187,7 +187,8 @@ func (s *Store) ReadJob(ctx context.Context, thread string) (job journal.DriveJo
 	err = s.runRead(ctx, func(c *pgx.Conn) error {
 		list, err := queryJobs(ctx, c, "SELECT "+jobColumns+" FROM raddle_drive d WHERE name = $1", []byte(thread))
 		if len(list) > 0 {
-			job, ok = list[0], true
+			job = list[0]
+			ok = true
 		}
 		return err
 	})

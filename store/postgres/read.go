@@ -57,7 +57,8 @@ func (s *Store) Read(ctx context.Context, thread string, r journal.Range) iter.S
 	}
 }
 
-// findDamage returns a [*journal.DamagedError] if the database has lost the record at which an iteration has failed, or cannot read it.
+// findDamage returns a [*journal.DamagedError] if the database has lost the record at which an iteration has failed, or
+// cannot read it.
 func (s *Store) findDamage(ctx context.Context, thread string, sp span, err error) error {
 	const corrupted = "XX001" // and XX002, for an index
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok && (e.Code == corrupted || e.Code == "XX002") {
@@ -84,12 +85,15 @@ var errLost = errors.New("the database has lost it")
 // the iteration: at most a number of them, and none after the one that fills the page. The size of a
 // value is known without reading it.
 func buildPage(thread, from, to, limit string, down, heads bool) string {
-	order, data, size := "ASC", "data", "coalesce(octet_length(data), 0)"
+	order := "ASC"
+	data := "data"
+	size := "coalesce(octet_length(data), 0)"
 	if down {
 		order = "DESC"
 	}
 	if heads {
-		data, size = "NULL::bytea", "0"
+		data = "NULL::bytea"
+		size = "0"
 	}
 	return fmt.Sprintf(`SELECT seq::bigint, kind, time, checksum, head, data FROM (
 		SELECT seq, kind, time, checksum, head, %[1]s AS data, sum(%[2]s) OVER (ORDER BY seq %[3]s ROWS UNBOUNDED PRECEDING) - %[2]s AS bytes
@@ -99,7 +103,8 @@ func buildPage(thread, from, to, limit string, down, heads bool) string {
 
 // readFirstPage returns what a range selects at this moment, and its first records.
 func readFirstPage(ctx context.Context, c *pgx.Conn, thread string, r journal.Range) (span, []journal.Record, error) {
-	after, upTo := max(r.After, 0), r.UpTo
+	after := max(r.After, 0)
+	upTo := r.UpTo
 	if upTo <= 0 || upTo > maxSeq {
 		upTo = maxSeq
 	}
@@ -156,9 +161,11 @@ func readFirstPage(ctx context.Context, c *pgx.Conn, thread string, r journal.Ra
 // readPage reads the first records of a span, and at least one.
 func readPage(ctx context.Context, c *pgx.Conn, sp span) ([]journal.Record, error) {
 	n := min(sp.left, pageRows)
-	from, to := sp.at, sp.at+n-1
+	from := sp.at
+	to := sp.at + n - 1
 	if sp.down {
-		from, to = sp.at-n+1, sp.at
+		from = sp.at - n + 1
+		to = sp.at
 	}
 	rows, err := sendQuery(ctx, c, buildPage("$1", "$2", "$3", "$4", sp.down, sp.heads), sp.thread, from, to, n)
 	if err != nil {
@@ -257,7 +264,8 @@ func (s *Store) Threads(ctx context.Context, prefix string) iter.Seq2[journal.Th
 			if len(page) < size {
 				return
 			}
-			below, bounded = []byte(page[size-1].Name), true
+			below = []byte(page[size-1].Name)
+			bounded = true
 		}
 	}
 }
@@ -275,9 +283,11 @@ func prefixUpperBound(prefix string) (bound []byte, ok bool) {
 }
 
 func readThreads(ctx context.Context, c *pgx.Conn, from string, below []byte, bounded bool, limit int) ([]journal.ThreadInfo, error) {
-	args, bound := []any{[]byte(from), int64(limit)}, "true"
+	args := []any{[]byte(from), int64(limit)}
+	bound := "true"
 	if bounded {
-		args, bound = append(args, below), "name < $3"
+		args = append(args, below)
+		bound = "name < $3"
 	}
 	rows, err := sendQuery(ctx, c, strings.Replace(listThreads, "%s", bound, 1), args...)
 	if err != nil {
@@ -292,13 +302,15 @@ func readThreads(ctx context.Context, c *pgx.Conn, from string, below []byte, bo
 		var expired *bool
 		var firstSum, lastSum int64
 		var firstKind, lastKind int16
-		f, l := &t.First, &t.Last
+		f := &t.First
+		l := &t.Last
 		err := rows.Scan(&name, &f.Seq, &firstKind, &f.Time, &firstSum, &f.Head, &l.Seq, &lastKind, &l.Time, &lastSum, &l.Head, &owner, &until, &expired)
 		if err != nil {
 			return nil, err
 		}
 		f.Kind, f.Sum, l.Kind, l.Sum = journal.Kind(firstKind), uint64(firstSum), journal.Kind(lastKind), uint64(lastSum)
-		t.Name, t.Head = string(name), l.Seq
+		t.Name = string(name)
+		t.Head = l.Seq
 		if until != nil {
 			t.Lease = journal.Lease{Owner: string(owner), Until: *until, Expired: *expired}
 		}

@@ -54,8 +54,11 @@ func (s *Store) appendRecords(ctx context.Context, thread string, after int64, r
 		return fmt.Errorf("a thread holds at most %d records", maxSeq)
 	}
 	bytes := 0
-	times, sums, kinds := make([]int64, len(recs)), make([]int64, len(recs)), make([]int16, len(recs))
-	heads, datas := make([][]byte, len(recs)), make([][]byte, len(recs))
+	times := make([]int64, len(recs))
+	sums := make([]int64, len(recs))
+	kinds := make([]int16, len(recs))
+	heads := make([][]byte, len(recs))
+	datas := make([][]byte, len(recs))
 	for i := range recs {
 		r := &recs[i]
 		times[i], sums[i], kinds[i] = r.Time, int64(r.Sum), int16(r.Kind)

@@ -109,9 +109,11 @@ func (s *Store) GetEntry(ctx context.Context, namespace, key string) (memory.Ent
 func (s *Store) ListEntries(ctx context.Context, namespace string) iter.Seq2[memory.Entry, error] {
 	return func(yield func(memory.Entry, error) bool) {
 		// The character after / is 0. Between a namespace and those below it are others, such as a-b after a.
-		from, to := "["+nameEntry(namespace, ""), "("+namespace+"0"
+		from := "[" + nameEntry(namespace, "")
+		to := "(" + namespace + "0"
 		if namespace == "" {
-			from, to = "-", "+"
+			from = "-"
+			to = "+"
 		}
 		for {
 			page, last, err := s.readEntries(ctx, from, to)
@@ -142,7 +144,11 @@ func (s *Store) readEntries(ctx context.Context, from, to string) (page []memory
 	r := newReply(value)
 	for r.err == nil && len(r.values) > 0 {
 		last = r.takeText()
-		updated, expires, model, value, vector := r.takeText(), r.takeText(), r.takeText(), r.takeText(), r.takeText()
+		updated := r.takeText()
+		expires := r.takeText()
+		model := r.takeText()
+		value := r.takeText()
+		vector := r.takeText()
 		if updated == "" {
 			continue
 		}

@@ -60,7 +60,9 @@ func (p *pager) readPage(ctx context.Context, s *Store) ([]journal.Record, error
 	}
 	rep := newReply(value)
 	p.id = rep.takeText()
-	low, high, n := rep.takeNumber(), rep.takeNumber(), rep.takeNumber()
+	low := rep.takeNumber()
+	high := rep.takeNumber()
+	n := rep.takeNumber()
 	switch {
 	case p.id == "changed":
 		return nil, errChanged
@@ -70,7 +72,10 @@ func (p *pager) readPage(ctx context.Context, s *Store) ([]journal.Record, error
 		p.more = false
 		return nil, rep.err
 	}
-	p.r.After, p.r.UpTo, p.r.Limit, p.r.FromSnapshot = low-1, high, 0, false
+	p.r.After = low - 1
+	p.r.UpTo = high
+	p.r.Limit = 0
+	p.r.FromSnapshot = false
 	from := low
 	if p.r.Newest {
 		from = high - n + 1

@@ -82,7 +82,8 @@ func (r *reply) fail(value any) {
 // takeValue returns the next value; nil if none is left.
 func (r *reply) takeValue() (v any) {
 	if len(r.values) > 0 {
-		v, r.values = r.values[0], r.values[1:]
+		v = r.values[0]
+		r.values = r.values[1:]
 	}
 	return v
 }

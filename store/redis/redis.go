@@ -1,5 +1,5 @@
-// Package redis keeps journals, and the entries of package memory, on a Redis server, which processes on several machines may use
-// at the same time. It is tested with Redis 7.
+// Package redis keeps journals, and the entries of package memory, on a Redis server, which processes on several
+// machines may use at the same time. It is tested with Redis 7.
 //
 // Every change is one Lua script, which the server runs as a whole: an append compares the
 // number of the newest record, adds the records and updates the listing, or does nothing.

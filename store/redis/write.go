@@ -43,7 +43,8 @@ func (s *Store) Append(ctx context.Context, thread string, after int64, recs []j
 
 // encodeAppend returns the arguments of appendScript.
 func encodeAppend(thread string, after int64, recs []journal.Record) ([]any, error) {
-	mark, bytes := rand.Uint64(), 0
+	mark := rand.Uint64()
+	bytes := 0
 	args := make([]any, 5+2*len(recs), 5+3*len(recs))
 	args[0], args[1], args[2], args[3], args[4] = format, after, binary.BigEndian.AppendUint64(nil, mark), thread, len(recs)
 	for i := range recs {

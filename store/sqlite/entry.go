@@ -144,7 +144,8 @@ func (s *Store) readEntries(namespace string, last memory.Entry) (page []memory.
 		if err != nil {
 			return nil, false, err
 		}
-		page, bytes = append(page, e), bytes+len(e.Value)+4*len(e.Vector)
+		page = append(page, e)
+		bytes = bytes + len(e.Value) + 4*len(e.Vector)
 	}
 	return page, true, nil
 }

@@ -47,7 +47,8 @@ CREATE TABLE worker (
 // jobColumns are those that queryJobs reads.
 const jobColumns = "name, run, token, worker, queue, priority, format, due, attempts, reasons, given_up"
 
-// hasJob reports whether a thread may have a job. Other processes do not write one at the end of a drive, so it need not be a part of a transaction.
+// hasJob reports whether a thread may have a job. Other processes do not write one at the end of a drive, so it need
+// not be a part of a transaction.
 func (w *writer) hasJob(thread string) bool {
 	names, err := w.queryNames("SELECT name FROM drive WHERE name = ?", thread)
 	return err != nil || len(names) > 0
@@ -234,7 +235,8 @@ func (s *Store) ReadJob(ctx context.Context, thread string) (job journal.DriveJo
 	err = s.readQueue(ctx, fmt.Sprintf("read the job of thread %q", thread), func() error {
 		list, err := s.w.queryJobs("SELECT "+jobColumns+" FROM drive WHERE name = ?", thread)
 		if len(list) > 0 {
-			job, ok = list[0], true
+			job = list[0]
+			ok = true
 		}
 		return err
 	})

@@ -41,7 +41,8 @@ func (s *Store) Read(ctx context.Context, thread string, r journal.Range) iter.S
 	}
 }
 
-// findDamage returns a [*journal.DamagedError] if the file has lost the record at which an iteration has failed, or cannot read it.
+// findDamage returns a [*journal.DamagedError] if the file has lost the record at which an iteration has failed, or
+// cannot read it.
 func (s *Store) findDamage(ctx context.Context, thread string, sp span, err error) error {
 	if code := resultCode(err); code == lib.SQLITE_CORRUPT {
 		return &journal.DamagedError{Thread: thread, Err: err}
@@ -97,7 +98,8 @@ func (s *Store) findSpan(thread string, r journal.Range) (span, error) {
 		text += "0"
 	}
 	text += " FROM thread t WHERE t.name = ?1"
-	after, upTo := max(r.After, 0), r.UpTo
+	after := max(r.After, 0)
+	upTo := r.UpTo
 	if upTo <= 0 || upTo > maxSeq {
 		upTo = maxSeq
 	}
@@ -127,9 +129,14 @@ func (s *Store) findSpan(thread string, r journal.Range) (span, error) {
 // readPage reads the first records of sp into page, and at least one.
 func (s *Store) readPage(sp span, page []journal.Record) ([]journal.Record, error) {
 	n := min(sp.left, pageRows)
-	from, to, order, data := sp.at, sp.at+n-1, "ASC", "data"
+	from := sp.at
+	to := sp.at + n - 1
+	order := "ASC"
+	data := "data"
 	if sp.down {
-		from, to, order = sp.at-n+1, sp.at, "DESC"
+		from = sp.at - n + 1
+		to = sp.at
+		order = "DESC"
 	}
 	if sp.heads {
 		data = "NULL"
@@ -239,7 +246,8 @@ func (s *Store) readThreads(from string, below any, limit int) ([]journal.Thread
 	for rows.Next() {
 		var t journal.ThreadInfo
 		var first, last int64
-		f, l := &t.First, &t.Last
+		f := &t.First
+		l := &t.Last
 		if err := rows.Scan(&t.Name, &f.Seq, &first, &f.Time, &f.Head, &l.Seq, &last, &l.Time, &l.Head, &owner, &until); err != nil {
 			return page, err
 		}
@@ -316,7 +324,8 @@ func (s *Store) connectReadOnly(options string) (err error) {
 		if err == nil && found == 0 {
 			err = errors.New("the file is empty: no journal was ever written to it")
 		}
-		s.noLeases, s.noEntries = found == 1, found < 4
+		s.noLeases = found == 1
+		s.noEntries = found < 4
 		return err
 	})
 }

@@ -1,5 +1,5 @@
-// Package sqlite keeps journals, and the entries of package memory, in one SQLite file, which several processes may use at
-// the same time. It is pure Go: no C compiler, no library to install.
+// Package sqlite keeps journals, and the entries of package memory, in one SQLite file, which several processes may use
+// at the same time. It is pure Go: no C compiler, no library to install.
 //
 // A thread is a row of one table and its records are rows of another, keyed by thread
 // and sequence number: if two writers append after the same record, both try to insert
@@ -95,8 +95,8 @@ func (s *Store) retryWhileBusy(ctx context.Context, f func() error) error {
 	return err
 }
 
-// mayPass reports whether a call that failed with an error may succeed later: when another process releases the file, or when
-// the disk has room or works again. It may have been carried out.
+// mayPass reports whether a call that failed with an error may succeed later: when another process releases the file,
+// or when the disk has room or works again. It may have been carried out.
 func mayPass(err error) bool {
 	switch resultCode(err) {
 	case lib.SQLITE_BUSY, lib.SQLITE_LOCKED, lib.SQLITE_FULL, lib.SQLITE_IOERR, lib.SQLITE_NOMEM, lib.SQLITE_PROTOCOL:

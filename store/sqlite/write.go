@@ -69,14 +69,16 @@ func (w *writer) addRecords(thread string, after int64, recs []journal.Record) e
 		if err := w.createThread(thread, &recs[0]); err != nil {
 			return err
 		}
-		after, recs = 1, recs[1:]
+		after = 1
+		recs = recs[1:]
 	}
 	for len(recs) > 0 {
 		n := countFitting(recs)
 		if err := w.insertRecords(thread, after, recs[:n]); err != nil {
 			return err
 		}
-		after, recs = after+int64(n), recs[n:]
+		after = after + int64(n)
+		recs = recs[n:]
 	}
 	return nil
 }
@@ -128,7 +130,8 @@ func (w *writer) insertRecords(thread string, after int64, recs []journal.Record
 	w.heads = slices.Grow(w.heads[:0], bytes) // it must not be reallocated below
 	w.args = append(w.args[:0], thread, after)
 	for i := range recs {
-		r, from := &recs[i], len(w.heads)
+		r := &recs[i]
+		from := len(w.heads)
 		w.heads = putHead(w.heads, r)
 		w.args = append(w.args, kindOf(r), r.Time, w.heads[from:], r.Data)
 	}
@@ -189,12 +192,15 @@ type writer struct {
 }
 
 func (w *writer) useConnection(c *sql.Conn) {
-	w.conn, w.stmts = c, &statements{on: c}
+	w.conn = c
+	w.stmts = &statements{on: c}
 }
 
 func (w *writer) close() error {
 	err := errors.Join(w.stmts.close(), w.conn.Close())
-	w.conn, w.stmts, w.none = nil, nil, errClosed
+	w.conn = nil
+	w.stmts = nil
+	w.none = errClosed
 	return err
 }
 

@@ -216,7 +216,8 @@ func (h Host) lookAt(ctx context.Context, j *job, a arguments, otherwise time.Du
 	return j.reportJob(note), nil
 }
 
-// reportJob returns what a call that looks at a command reports: what it has printed, and after its end once what the box did to it and what it changed.
+// reportJob returns what a call that looks at a command reports: what it has printed, and after its end once what the
+// box did to it and what it changed.
 func (j *job) reportJob(note string) tool.Result {
 	ended := j.hasEnded()
 	r := jobReport{Job: j.record.ID, State: j.describeState(), Output: j.takeOutput(), Note: note}

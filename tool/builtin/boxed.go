@@ -56,7 +56,8 @@ func canBox(h Host, a arguments) bool { return h.Box != nil && !asksOutside(h, a
 // asksOutside reports whether there is a box, and the model asks for a run outside of it.
 func asksOutside(h Host, a arguments) bool { return h.Box != nil && a[outsideParam.name] == "true" }
 
-// maxBoxedImages is how many files that a command changes in the box are recorded with their contents. Of more, only the first ones can be taken back.
+// maxBoxedImages is how many files that a command changes in the box are recorded with their contents. Of more, only
+// the first ones can be taken back.
 const maxBoxedImages = 200
 
 // A boxedRun is a command in the box, with what it changed.
@@ -97,7 +98,8 @@ func (b *boxedRun) runCommand(ctx context.Context, c proc.Command) (proc.Result,
 	return res, err
 }
 
-// imageBefore returns the state of a path before a command in the box changes it, or as it was before, if the change was found later.
+// imageBefore returns the state of a path before a command in the box changes it, or as it was before, if the change
+// was found later.
 func imageBefore(h Host, change box.PathChange, path string) oldImage {
 	switch old := change.Old; {
 	case !change.Late:
@@ -176,7 +178,8 @@ type boxReport struct {
 	Box          string `json:"box,omitempty"`
 }
 
-// describeBox returns what the box did to a command that has ended. The receiver may be nil: the command did not run in the box.
+// describeBox returns what the box did to a command that has ended. The receiver may be nil: the command did not run in
+// the box.
 func (b *boxedRun) describeBox(failed bool) (r boxReport) {
 	if b == nil {
 		return r

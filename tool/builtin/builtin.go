@@ -29,7 +29,8 @@ import (
 const (
 	DefaultTimeout = 30 * time.Minute // of a program that a tool runs
 	DefaultLimit   = 256 << 10        // bytes of a result
-	// DefaultCommandTimeout is the time after which a shell command ends whose call says nothing else, if Timeout is zero.
+	// DefaultCommandTimeout is the time after which a shell command ends whose call says nothing else, if Timeout is
+	// zero.
 	DefaultCommandTimeout = 10 * time.Minute
 	// DefaultMaxOutput is how many bytes a program may print before it is ended.
 	DefaultMaxOutput = 64 << 20
@@ -46,11 +47,11 @@ type Host struct {
 	// Env holds keys and settings of tools, and the complete environment of programs, as
 	// "NAME=value". If a name occurs twice, the last value counts.
 	Env []string
-	// Secret reports whether a variable of Env holds a secret. Commands that no one allowed, and that run only because they
-	// are known to be harmless, do not get such variables. nil: no variable is one.
+	// Secret reports whether a variable of Env holds a secret. Commands that no one allowed, and that run only because
+	// they are known to be harmless, do not get such variables. nil: no variable is one.
 	Secret func(name, value string) bool
-	// Client sends requests; nil: a client with a timeout of two minutes. Its CheckRedirect is not used. Tools look at each
-	// address before they connect to it, and so keep away from private networks; a Transport that is not an
+	// Client sends requests; nil: a client with a timeout of two minutes. Its CheckRedirect is not used. Tools look at
+	// each address before they connect to it, and so keep away from private networks; a Transport that is not an
 	// *http.Transport, or has a dial function of its own, must do that itself.
 	Client *http.Client
 	// Resolver finds the addresses of hosts; nil: that of the system.
@@ -73,7 +74,8 @@ type Host struct {
 
 	// Box returns the box in which commands run that nothing else lets run: see [tool.Permit]. nil: there is none.
 	Box func() (*box.Box, error)
-	// RefusedHosts returns the hosts that programs in the box wanted to reach since the last call and did not; nil: that is not known.
+	// RefusedHosts returns the hosts that programs in the box wanted to reach since the last call and did not; nil:
+	// that is not known.
 	RefusedHosts func() []string
 
 	// Memory is the store of the tools memory__save, memory__search and memory__forget; nil:
@@ -126,9 +128,10 @@ type definition struct {
 	polls    bool
 	sees     bool
 	params   []param
-	touches  func(h Host, a arguments) (tool.Touch, error)  // nil: it touches nothing
-	plan     func(h Host, a arguments) ([]*fileEdit, error) // what a call would change, without doing it; nil: no content of a file
-	run      func(ctx context.Context, h Host, a arguments) (tool.Result, error)
+	touches  func(h Host, a arguments) (tool.Touch, error) // nil: it touches nothing
+	// what a call would change, without doing it; nil: no content of a file
+	plan func(h Host, a arguments) ([]*fileEdit, error)
+	run  func(ctx context.Context, h Host, a arguments) (tool.Result, error)
 }
 
 // definitions are all tools.
@@ -175,7 +178,8 @@ func (d definition) buildTool(h Host) tool.Tool {
 	return t
 }
 
-// refuseUnseen returns the result of a call that changes nothing because the conversation does not know a file; nil for every other one.
+// refuseUnseen returns the result of a call that changes nothing because the conversation does not know a file; nil for
+// every other one.
 func (d definition) refuseUnseen(h Host, c tool.Call) *tool.Result {
 	a, err := parseArguments(d.params, c.Args)
 	if err != nil {

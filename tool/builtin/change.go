@@ -24,8 +24,8 @@ type oldImage struct {
 	directory bool
 }
 
-// readImage returns the state of a path before a call changes it. stat is os.Stat, or os.Lstat if the call changes a link
-// and not what the link leads to. A file that rules do not let tools read is not read.
+// readImage returns the state of a path before a call changes it. stat is os.Stat, or os.Lstat if the call changes a
+// link and not what the link leads to. A file that rules do not let tools read is not read.
 func (h Host) readImage(path string, stat func(string) (fs.FileInfo, error)) oldImage {
 	info, err := stat(path)
 	switch {
@@ -69,8 +69,8 @@ func (h Host) hidesContent(path string) bool {
 	return false
 }
 
-// readContent reads the content of a file into its image, and says why it leaves out the text. A file that cannot be read counts as secret: the
-// image of a change must then have no part of it.
+// readContent reads the content of a file into its image, and says why it leaves out the text. A file that cannot be
+// read counts as secret: the image of a change must then have no part of it.
 func readContent(r io.Reader, image *tool.FileImage) tool.WithheldReason {
 	var text bytes.Buffer
 	hash := sha256.New()
@@ -100,7 +100,8 @@ func (b *limitedBuffer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// addChange returns the result of a call with the change that it made: the file has the text after now, or is removed if after is nil.
+// addChange returns the result of a call with the change that it made: the file has the text after now, or is removed
+// if after is nil.
 func (old oldImage) addChange(r tool.Result, path string, after *string) tool.Result {
 	if old.directory {
 		return r
@@ -151,7 +152,8 @@ func countLines(before, after string) (added, removed int) {
 		return n
 	}
 	for _, e := range udiff.Lines(before, after) {
-		added, removed = added+count(e.New), removed+count(before[e.Start:e.End])
+		added = added + count(e.New)
+		removed = removed + count(before[e.Start:e.End])
 	}
 	return added, removed
 }

@@ -107,8 +107,8 @@ func (h Host) shellCommand(text string) proc.Command {
 // isUnasked reports whether the call runs something that no one has allowed.
 func isUnasked(p *tool.Permit) bool { return p == nil || p.Unasked }
 
-// commandTimeout returns the limit of time of a shell command that wants a number of seconds; 0: the usual limit. A command that no one has allowed gets no more than the usual
-// one.
+// commandTimeout returns the limit of time of a shell command that wants a number of seconds; 0: the usual limit. A
+// command that no one has allowed gets no more than the usual one.
 func (h Host) commandTimeout(seconds int) time.Duration {
 	usual := min(DefaultCommandTimeout, h.programTimeout())
 	if h.Timeout > 0 {
@@ -186,7 +186,8 @@ func (h Host) runProgram(ctx context.Context, name string, c proc.Command) (tool
 	c = h.buildCommand(c)
 	c.MaxOutput = DefaultMaxOutput
 	if h.printed != nil {
-		c.Watch, c.WatchStderr = printedWriter(h.printed), printedWriter(h.printed)
+		c.Watch = printedWriter(h.printed)
+		c.WatchStderr = printedWriter(h.printed)
 	}
 	run := proc.Run
 	var boxed *boxedRun
@@ -241,7 +242,8 @@ func (w printedWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// childEnv returns the environment of programs: without secrets if no one allowed the command. Many refuse to work without TERM.
+// childEnv returns the environment of programs: without secrets if no one allowed the command. Many refuse to work
+// without TERM.
 func (h Host) childEnv() []string {
 	env := h.Env
 	if h.Secret != nil && h.permit != nil && !h.permit.Allowed {

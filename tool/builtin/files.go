@@ -272,8 +272,8 @@ func writeFile(_ context.Context, h Host, a arguments) (tool.Result, error) {
 	return h.carryOut(edits)
 }
 
-// replaceFile replaces the content of a file by a text: completely, or not at all. A
-// link stays a link, and a file keeps its mode. check is called at the last moment; its error leaves the file as it is. nil: nothing is checked.
+// replaceFile replaces the content of a file by a text: completely, or not at all. A link stays a link, and a file
+// keeps its mode. check is called at the last moment; its error leaves the file as it is. nil: nothing is checked.
 func replaceFile(path, text string, check func() error) error {
 	if check == nil {
 		check = func() error { return nil }

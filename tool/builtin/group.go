@@ -17,9 +17,9 @@ var groups = map[string][]string{
 	"python":  {"execute_py_code"},
 }
 
-// LookupGroup returns the tools that a name means: those of a group such as "fs", or the
-// one tool that Lookup returns. It returns nil if there is no such name. Of the tools of a group that change files, a model may be offered only
-// the one whose form it knows; a tool that is named alone has no form.
+// LookupGroup returns the tools that a name means: those of a group such as "fs", or the one tool that Lookup returns.
+// It returns nil if there is no such name. Of the tools of a group that change files, a model may be offered only the
+// one whose form it knows; a tool that is named alone has no form.
 func LookupGroup(name string, h Host) []tool.Tool {
 	if t, ok := Lookup(name, h); ok {
 		return []tool.Tool{t}

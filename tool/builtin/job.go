@@ -55,7 +55,8 @@ type jobRemains struct {
 // saveInterval is the time between what a command prints and its record.
 const saveInterval = time.Second
 
-// longestCarried is how much of a line that is not complete a look repeats after the one that has returned it, in bytes.
+// longestCarried is how much of a line that is not complete a look repeats after the one that has returned it, in
+// bytes.
 const longestCarried = 4 << 10
 
 // runCommand records the command and starts it. It returns when the child runs.
@@ -132,7 +133,8 @@ func (j *job) enterBox(ctx context.Context, c *proc.Command) (*box.Stay, error) 
 	return stay, nil
 }
 
-// leaveBox moves what the command wrote into the workspace after it has ended with an error, if it ran in a box. It returns the error that counts.
+// leaveBox moves what the command wrote into the workspace after it has ended with an error, if it ran in a box. It
+// returns the error that counts.
 func (j *job) leaveBox(stay *box.Stay, ended error) error {
 	if stay == nil {
 		return ended
@@ -280,8 +282,9 @@ func (j *job) describeJob() JobState {
 	}
 }
 
-// takeOutput returns what the command has printed since the last look. A line that was not complete is returned again, with its rest: so no character and no secret is
-// divided. Of a command of another process it returns all that is known.
+// takeOutput returns what the command has printed since the last look. A line that was not complete is returned again,
+// with its rest: so no character and no secret is divided. Of a command of another process it returns all that is
+// known.
 func (j *job) takeOutput() string {
 	if j.past {
 		return j.record.Output
@@ -311,8 +314,8 @@ func (j *job) stopJob(cause error) {
 	<-j.done
 }
 
-// waitUntil waits until the command has ended or has printed a text, at most for a time, and reports whether the text was printed. Meanwhile it shows
-// what the command prints.
+// waitUntil waits until the command has ended or has printed a text, at most for a time, and reports whether the text
+// was printed. Meanwhile it shows what the command prints.
 func (j *job) waitUntil(ctx context.Context, limit time.Duration, text string, show func(string)) (found bool, err error) {
 	if j.past {
 		return false, nil

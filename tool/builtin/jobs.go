@@ -26,10 +26,12 @@ const (
 	recordLife = 30 * 24 * time.Hour // of the records of a thread, after the last change
 )
 
-// Jobs are the background commands of a process: what command_start has started, by the thread of the run. A command that ends, or whose
-// process of raddle ends in any way, is never started again. Jobs is safe for concurrent use; its fields do not change after the first use.
+// Jobs are the background commands of a process: what command_start has started, by the thread of the run. A command
+// that ends, or whose process of raddle ends in any way, is never started again. Jobs is safe for concurrent use; its
+// fields do not change after the first use.
 type Jobs struct {
-	// Dir is the directory of the records of commands, from which a later process knows what was started and what it has printed; "": there are none.
+	// Dir is the directory of the records of commands, from which a later process knows what was started and what it
+	// has printed; "": there are none.
 	Dir string
 	// Thread returns the thread of the run that makes a call; nil: all calls are of one.
 	Thread func(ctx context.Context) string
@@ -94,7 +96,8 @@ func (js *Jobs) threadDir(thread string) string {
 	return filepath.Join(js.Dir, hex.EncodeToString(sum[:16]))
 }
 
-// startJob starts a command, in a box unless boxed is nil, and returns it. A call with the key of an earlier one gets what that one has started, which may be a command of a process that has ended.
+// startJob starts a command, in a box unless boxed is nil, and returns it. A call with the key of an earlier one gets
+// what that one has started, which may be a command of a process that has ended.
 func (js *Jobs) startJob(ctx context.Context, command proc.Command, record jobRecord, input bool, boxed *boxedRun) (*job, error) {
 	thread := js.threadOf(ctx)
 	js.mu.Lock()
@@ -237,7 +240,8 @@ func endJobs(list []*job) {
 	all.Wait()
 }
 
-// EndLost ends what commands of processes of raddle that have been killed have left behind: those of a thread, and of all threads on the first call.
+// EndLost ends what commands of processes of raddle that have been killed have left behind: those of a thread, and of
+// all threads on the first call.
 func (js *Jobs) EndLost(thread string) {
 	if js.Dir == "" {
 		return

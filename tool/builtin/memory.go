@@ -22,8 +22,8 @@ type Memory struct {
 	User func(ctx context.Context) string
 	// HasSecret reports whether a text contains a value that must not be stored; nil: none does.
 	HasSecret func(text string) bool
-	// Embedder returns the model that finds entries by meaning as well; nil, or a nil model: by words only. If the model
-	// fails, entries are saved and found without it.
+	// Embedder returns the model that finds entries by meaning as well; nil, or a nil model: by words only. If the
+	// model fails, entries are saved and found without it.
 	Embedder func() memory.Embedder
 }
 

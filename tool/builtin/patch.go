@@ -69,7 +69,8 @@ type fileEdit struct {
 	blind      bool    // the file may have any content before
 }
 
-// planEdits returns what a patch does with its files, without doing it. path is that of the only file that it may change; "": the patch names its files.
+// planEdits returns what a patch does with its files, without doing it. path is that of the only file that it may
+// change; "": the patch names its files.
 func (h Host) planEdits(patch, path string) ([]*fileEdit, error) {
 	files, err := edit.Parse(patch)
 	if err != nil {
@@ -104,7 +105,8 @@ func (h Host) planEdits(patch, path string) ([]*fileEdit, error) {
 	return edits, nil
 }
 
-// joinFiles returns the changes of a patch as those of one file. A name in the patch says nothing unless it has several.
+// joinFiles returns the changes of a patch as those of one file. A name in the patch says nothing unless it has
+// several.
 func joinFiles(files []edit.File, path string) ([]edit.File, error) {
 	one := files[0]
 	for _, f := range files[1:] {
@@ -169,7 +171,8 @@ func (h Host) planFile(f edit.File) (*fileEdit, error) {
 	return e, h.planChange(e, f)
 }
 
-// planRest completes the plan for a file that was there when the conversation saw it, and is not after the first try of the call: that has removed or moved it.
+// planRest completes the plan for a file that was there when the conversation saw it, and is not after the first try of
+// the call: that has removed or moved it.
 func (h Host) planRest(f edit.File, e *fileEdit) (*fileEdit, error) {
 	if f.Do == edit.Delete {
 		e.done = true
@@ -231,7 +234,8 @@ func countHunks(n int) string {
 	return fmt.Sprintf("%d hunks", n)
 }
 
-// describeEdit returns what a change has done: how far it was not exactly as it was asked for, and the lines as they are now.
+// describeEdit returns what a change has done: how far it was not exactly as it was asked for, and the lines as they
+// are now.
 func describeEdit(head string, r edit.Result) string {
 	if len(r.Notes) > 0 {
 		head += " Not exactly: " + strings.Join(r.Notes, "; ") + "."

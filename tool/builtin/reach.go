@@ -68,19 +68,20 @@ func ruleForURL(tool string, u *url.URL) string {
 	return tool + "(" + u.Scheme + "://" + u.Host + u.Path + ")"
 }
 
-// A guardedTransport sends requests, and connects to this machine and to private networks only if the address or the name of
-// this machine was permitted as such. It looks at the address that it connects to, so that a name cannot
-// mean one address when it is checked and another one afterwards.
+// A guardedTransport sends requests, and connects to this machine and to private networks only if the address or the
+// name of this machine was permitted as such. It looks at the address that it connects to, so that a name cannot mean
+// one address when it is checked and another one afterwards.
 //
-// Behind a proxy it is the proxy that looks up names. The proxy's own address is the user's choice and is not looked at; the names of
-// requests are looked up here, too, and judged by the answer, if there is one.
+// Behind a proxy it is the proxy that looks up names. The proxy's own address is the user's choice and is not looked
+// at; the names of requests are looked up here, too, and judged by the answer, if there is one.
 type guardedTransport struct {
 	base     http.RoundTripper // nil: http.DefaultTransport
 	resolver *net.Resolver     // nil: that of the system
 	exchange *exchange
 }
 
-// RoundTrip implements [http.RoundTripper]. Each request has a connection of its own, because permission for one is none for the next.
+// RoundTrip implements [http.RoundTripper]. Each request has a connection of its own, because permission for one is
+// none for the next.
 func (g *guardedTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	base := g.base
 	if base == nil {
@@ -123,8 +124,8 @@ func (g *guardedTransport) usesProxy(t *http.Transport, req *http.Request) (bool
 	return proxy != nil, err
 }
 
-// checkName looks up the host of an address, and returns an error if one of its addresses may not be reached. A name that cannot be
-// looked up here is left to the proxy.
+// checkName looks up the host of an address, and returns an error if one of its addresses may not be reached. A name
+// that cannot be looked up here is left to the proxy.
 func (g *guardedTransport) checkName(ctx context.Context, u *url.URL) error {
 	resolver := g.resolver
 	if resolver == nil {
@@ -154,8 +155,9 @@ func (g *guardedTransport) checkAddress(u *url.URL, address string) error {
 	return g.checkIP(u, at.Addr(), u.Port())
 }
 
-// checkIP returns an error if a request to u may not connect to an address. A permission for the address itself, or for the name of this
-// machine, is one to connect to it; for any other name, a rule must name the address that the name has.
+// checkIP returns an error if a request to u may not connect to an address. A permission for the address itself, or for
+// the name of this machine, is one to connect to it; for any other name, a rule must name the address that the name
+// has.
 func (g *guardedTransport) checkIP(u *url.URL, at netip.Addr, port string) error {
 	what := netplace.DescribePrivate(at)
 	if what == "" || netplace.NamesAddress(u.Hostname(), at) {

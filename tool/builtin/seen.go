@@ -15,7 +15,8 @@ import (
 	"raddle.dev/tool"
 )
 
-// newSeen returns a file as it is known to a call that has read or written its whole text. stamp is from stampFile, from before the text was read.
+// newSeen returns a file as it is known to a call that has read or written its whole text. stamp is from stampFile,
+// from before the text was read.
 func newSeen(path, text, stamp string) tool.SeenFile {
 	f := tool.SeenFile{Path: realPath(path), Hash: hashText(text), Stamp: stamp}
 	if strings.IndexByte(text, 0) < 0 {
@@ -75,8 +76,8 @@ const (
 	asAWhole                    // it replaces or removes all of it, whatever it is
 )
 
-// checkSeen returns an *unseenError if the conversation that makes the call has not read a file with this content. An empty file has nothing to lose. name is
-// that of the file as the model writes it.
+// checkSeen returns an *unseenError if the conversation that makes the call has not read a file with this content. An
+// empty file has nothing to lose. name is that of the file as the model writes it.
 func (h Host) checkSeen(name, path, content string, how replacement) error {
 	if h.seen == nil || content == "" {
 		return nil
@@ -97,7 +98,8 @@ func (h Host) checkSeen(name, path, content string, how replacement) error {
 			text = text + ": only line ends or other marks that are not shown"
 			all = true
 		default:
-			text, all = fmt.Sprintf("%s: %s. It has now:\n%s", text, describeCount(count), now.Lines()), now.ShowsAll()
+			text = fmt.Sprintf("%s: %s. It has now:\n%s", text, describeCount(count), now.Lines())
+			all = now.ShowsAll()
 		}
 	}
 	text = strings.TrimRight(text, "\n.")
@@ -122,8 +124,8 @@ func describeCount(count int) string {
 	return fmt.Sprintf("%d lines differ", count)
 }
 
-// compareSums returns how many lines of a file differ from those of which sums are known; the result shows them as they are now. Lines that were removed are shown
-// by those around them.
+// compareSums returns how many lines of a file differ from those of which sums are known; the result shows them as they
+// are now. Lines that were removed are shown by those around them.
 func compareSums(sums, file string) (count int, now edit.Result) {
 	before := edit.SplitSums(sums)
 	after := edit.SplitSums(edit.SumLines(file))
@@ -148,7 +150,8 @@ func (h Host) isKnown(known *tool.SeenFile, path, content string) bool {
 	return known.Hash == hashText(content)
 }
 
-// wasDone reports whether an earlier try of a call, which was interrupted, has made the change that leads to a content: undo finds the content before it.
+// wasDone reports whether an earlier try of a call, which was interrupted, has made the change that leads to a content:
+// undo finds the content before it.
 func (h Host) wasDone(path, content string, undo func(was func(before string) bool) bool) bool {
 	if !h.repeat || h.seen == nil {
 		return false

@@ -109,7 +109,8 @@ func pageURL(text string) (*url.URL, error) {
 }
 
 // fetchPage fetches a page. It follows a redirection if the call would be permitted with that address, too, and reports
-// any other one: the permission is for the address of the call. Where no one judges, it follows those on the same origin.
+// any other one: the permission is for the address of the call. Where no one judges, it follows those on the same
+// origin.
 func fetchPage(ctx context.Context, h Host, a arguments) (tool.Result, error) {
 	u, err := pageURL(a["url"])
 	if err != nil {
@@ -138,8 +139,9 @@ func fetchPage(ctx context.Context, h Host, a arguments) (tool.Result, error) {
 	return tool.TextResult(h.clipOutput(text)), nil
 }
 
-// Download returns what is at an address, as the tool that fetches pages would: it does not connect to private networks, follows redirections on the
-// same origin only, and reads at most 8 MiB. The address must have https://, or be one of this machine. A page of HTML becomes Markdown.
+// Download returns what is at an address, as the tool that fetches pages would: it does not connect to private
+// networks, follows redirections on the same origin only, and reads at most 8 MiB. The address must have https://, or
+// be one of this machine. A page of HTML becomes Markdown.
 func Download(ctx context.Context, address string) ([]byte, error) {
 	u, err := url.Parse(address)
 	switch {
@@ -215,7 +217,8 @@ func (h Host) askService(ctx context.Context, r request) (body []byte, failure t
 	method := http.MethodGet
 	content := io.Reader(nil)
 	if r.kind != "" {
-		method, content = http.MethodPost, strings.NewReader(r.body)
+		method = http.MethodPost
+		content = strings.NewReader(r.body)
 	}
 	req, err := http.NewRequestWithContext(ctx, method, target, content)
 	if err != nil {

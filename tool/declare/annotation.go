@@ -168,7 +168,8 @@ func (c *cursor) readValue(a *annotatedParameter, name *string) error {
 	case '~':
 		o.Max = -1
 	case '*', '+':
-		o.Multi, o.Required = true, a.mode == '+'
+		o.Multi = true
+		o.Required = a.mode == '+'
 		if s := c.remainingText(); s != "" && strings.IndexByte(",:;@|/", s[0]) >= 0 {
 			o.Delimiter = s[:1]
 			c.at++
@@ -213,7 +214,8 @@ func (c *cursor) readChoices(o *Option) error {
 		if !ok || !c.acceptLiteral("]") {
 			return errSyntax
 		}
-		o.ChoiceFn, o.Unchecked = fn, unchecked
+		o.ChoiceFn = fn
+		o.Unchecked = unchecked
 		return nil
 	}
 	if unchecked {

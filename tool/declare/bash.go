@@ -178,7 +178,8 @@ func nearestTag(tag string) string {
 		for head < min(len(tag), len(known)) && tag[head] == known[head] {
 			head++
 		}
-		a, b := tag[head:], known[head:]
+		a := tag[head:]
+		b := known[head:]
 		switch {
 		case len(a) > 0 && (a[1:] == b || len(b) > 0 && a[1:] == b[1:]), len(b) > 0 && a == b[1:]:
 			return known
@@ -246,7 +247,8 @@ func (b *bashParser) readMeta(text string) {
 // markBroken marks the current tool as one that cannot be declared.
 func (b *bashParser) markBroken(line int, why string) {
 	if b.current.broken == "" {
-		b.current.broken, b.current.brokenAt = why, line
+		b.current.broken = why
+		b.current.brokenAt = line
 	}
 }
 
@@ -320,8 +322,10 @@ func (b *bashParser) readFunction(name string) {
 		b.functions[name] = b.at + 1
 	}
 	if b.open != nil {
-		b.open.name, b.open.line = name, b.at+1
+		b.open.name = name
+		b.open.line = b.at + 1
 		b.commands = append(b.commands, b.open)
 	}
-	b.open, b.current = nil, nil
+	b.open = nil
+	b.current = nil
 }

@@ -25,7 +25,9 @@ func (b *bashParser) declareRoot() {
 		b.file.addProblem(0, "", "there is no function main, which is what a call runs: write 'main() {' in the first column")
 	}
 	if d := b.buildDeclaration(r); d != nil {
-		d.Name, d.Function, d.Line = strings.ReplaceAll(r.name, "-", "_"), "main", line
+		d.Name = strings.ReplaceAll(r.name, "-", "_")
+		d.Function = "main"
+		d.Line = line
 		b.file.addDeclaration(*d)
 	}
 }
@@ -45,7 +47,9 @@ func (b *bashParser) declareCommand(c *block) {
 	if d == nil {
 		return
 	}
-	d.Function, d.Line, d.Agent = c.name, c.line, true
+	d.Function = c.name
+	d.Line = c.line
+	d.Agent = true
 	d.Name = strings.ReplaceAll(strings.TrimRight(c.name, "_"), "-", "_")
 	if c.name == instructions {
 		d.Name = instructions
@@ -57,7 +61,8 @@ func (b *bashParser) declareCommand(c *block) {
 
 // inheritFromRoot adds to a command what it inherits from the root.
 func (b *bashParser) inheritFromRoot(c *block) {
-	r, k := &b.root.command, &c.command
+	r := &b.root.command
+	k := &c.command
 	k.Requires = append(append([]string(nil), r.Requires...), k.Requires...)
 	if k.Dotenv == "" {
 		k.Dotenv = r.Dotenv
@@ -121,16 +126,19 @@ func hasEnv(envs []EnvVar, name string) bool {
 // left out.
 func (b *bashParser) buildDeclaration(c *block) *Declaration {
 	if c.broken == "" && c != b.root && b.root.inherit {
-		c.broken, c.brokenAt = b.root.broken, b.root.brokenAt
+		c.broken = b.root.broken
+		c.brokenAt = b.root.brokenAt
 	}
 	if c.broken != "" {
 		b.file.addProblem(c.brokenAt, c.name, "syntax error at line %d: %s", c.brokenAt, c.broken)
 		return nil
 	}
 	if c.description == "" {
-		name, tag := c.name, "@describe"
+		name := c.name
+		tag := "@describe"
 		if c != b.root {
-			name, tag = fileStem(b.file.Path)+" "+c.name, "@cmd"
+			name = fileStem(b.file.Path) + " " + c.name
+			tag = "@cmd"
 		}
 		b.file.addProblem(c.line, c.name, "Tool definition missing or empty description: %s: say after %s what it does", name, tag)
 		return nil
@@ -151,7 +159,8 @@ func (b *bashParser) buildDeclaration(c *block) *Declaration {
 	s.properties = modelProperties(s.properties)
 	s.required = modelNames(s.required)
 	d.Schema = s.jsonText()
-	d.Effect, d.InDoubt = c.about.effect, c.about.inDoubt
+	d.Effect = c.about.effect
+	d.InDoubt = c.about.inDoubt
 	return d
 }
 

@@ -113,13 +113,16 @@ func (o *Option) deriveFields(prefix, name string) {
 	for i, n := range o.Notations {
 		o.Notations[i] = strings.ReplaceAll(strings.ToUpper(n), "_", "-")
 	}
-	n, rest := len(o.Notations), o.Max < 0
-	o.Min, o.Max = n, n
+	n := len(o.Notations)
+	rest := o.Max < 0
+	o.Min = n
+	o.Max = n
 	switch last := o.Notations[n-1]; {
 	case rest || strings.HasSuffix(last, "+"):
 		o.Max = -1
 	case strings.HasSuffix(last, "*"):
-		o.Min, o.Max = n-1, -1
+		o.Min = n - 1
+		o.Max = -1
 	case strings.HasSuffix(last, "?"):
 		o.Min = n - 1
 	}
@@ -134,7 +137,8 @@ func (o *Option) buildProperty(description string) property {
 	case o.IsArray():
 		p.kind, p.enum, p.items = "array", nil, &schema{kind: "string", enum: p.enum}
 		if !o.Multi {
-			p.minItems, p.maxItems = o.Min, max(o.Max, 0)
+			p.minItems = o.Min
+			p.maxItems = max(o.Max, 0)
 		}
 	case o.Number() != "":
 		p.kind = o.Number()
@@ -151,8 +155,8 @@ func (o Option) Number() string {
 	return map[string]string{"INT": "integer", "NUM": "number"}[o.Notations[0]]
 }
 
-// FitNumber returns the text of a number as the option takes it: a whole number without a fraction. ok is false if the option takes
-// numbers and the text is none.
+// FitNumber returns the text of a number as the option takes it: a whole number without a fraction. ok is false if the
+// option takes numbers and the text is none.
 func (o Option) FitNumber(text string) (fitted string, ok bool) {
 	kind := o.Number()
 	if kind == "" {

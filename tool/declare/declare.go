@@ -50,10 +50,11 @@ type File struct {
 type Declaration struct {
 	Name        string
 	Description string
-	Schema      json.RawMessage // of the arguments, an object; its keys in a fixed order, properties in that of the source
-	Effect      tool.Effect     // of an annotation; unset: there is none
-	InDoubt     tool.Doubt      // of an annotation; unset: there is none
-	Line        int             // of the function, from 1
+	// of the arguments, an object; its keys in a fixed order, properties in that of the source
+	Schema  json.RawMessage
+	Effect  tool.Effect // of an annotation; unset: there is none
+	InDoubt tool.Doubt  // of an annotation; unset: there is none
+	Line    int         // of the function, from 1
 
 	Function string   // what to call, spelt as in the source
 	Agent    bool     // one function of several in its file: called as a sub-command

@@ -10,11 +10,11 @@ import (
 	"strings"
 )
 
-// FitArguments returns the arguments of a call as the function takes them. Values that models write in another form than the
-// schema says become what it says, if only one value can be meant: the text "5" for a number, a text with JSON for a list or an
-// object, a number for a text, null for a value that has a default. wrong has a sentence for each argument that is
-// missing, unknown or of another type; it says what was expected and what came. The arguments of a bash function are returned
-// as they are: its options decide what they mean.
+// FitArguments returns the arguments of a call as the function takes them. Values that models write in another form
+// than the schema says become what it says, if only one value can be meant: the text "5" for a number, a text with JSON
+// for a list or an object, a number for a text, null for a value that has a default. wrong has a sentence for each
+// argument that is missing, unknown or of another type; it says what was expected and what came. The arguments of a
+// bash function are returned as they are: its options decide what they mean.
 func (d Declaration) FitArguments(given map[string]json.RawMessage) (fitted map[string]json.RawMessage, wrong []string) {
 	if d.arguments == nil {
 		return given, nil

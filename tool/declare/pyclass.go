@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// A pyClass is a class of a Python file that a value of JSON can stand for: an enumeration, or a class whose fields are declared with their types.
+// A pyClass is a class of a Python file that a value of JSON can stand for: an enumeration, or a class whose fields are
+// declared with their types.
 type pyClass struct {
 	name    string
 	bases   []string
@@ -110,7 +111,8 @@ func (c *pyClass) readMember(st statement, r *typeReader) {
 	}
 }
 
-// hasDefault reports whether what follows the = of a field is a default. Field(...) and field() may be about other things.
+// hasDefault reports whether what follows the = of a field is a default. Field(...) and field() may be about other
+// things.
 func hasDefault(value string) bool {
 	value = strings.TrimSpace(value)
 	open := strings.IndexByte(value, '(')

@@ -45,10 +45,12 @@ func (sc *scanner) nextStatement() (st statement, complaint string) {
 			}
 			sc.at = end
 			if end < len(sc.src) {
-				sc.at, sc.line = end+1, sc.line+1
+				sc.at = end + 1
+				sc.line = sc.line + 1
 			}
 		default:
-			st.indent, st.line = indent, sc.line
+			st.indent = indent
+			st.line = sc.line
 			st.text, complaint = sc.readLogicalLine()
 			return st, complaint
 		}
@@ -59,7 +61,9 @@ func (sc *scanner) nextStatement() (st statement, complaint string) {
 
 // readLogicalLine reads up to the line break that ends a statement.
 func (sc *scanner) readLogicalLine() (text, complaint string) {
-	start, first, depth := sc.at, sc.line, 0
+	start := sc.at
+	first := sc.line
+	depth := 0
 	for sc.at < len(sc.src) {
 		switch c := sc.src[sc.at]; c {
 		case '\'', '"':
@@ -284,7 +288,8 @@ func unescapePython(s string) string {
 			b.WriteByte("\\'\"\a\b\f\n\r\t\v"[plain])
 			continue
 		}
-		digits, base := 0, 16
+		digits := 0
+		base := 16
 		switch c := s[i]; {
 		case c == '\n':
 			continue

@@ -39,7 +39,8 @@ func ParsePython(path string, src []byte) File {
 			st.text = head
 			f.pythonFunction(&pythonSource{&sc, types}, st, about, wrong)
 		}
-		about, wrong = annotations{}, Problem{}
+		about = annotations{}
+		wrong = Problem{}
 	}
 	return f
 }
@@ -74,7 +75,8 @@ func (f *File) pythonFunction(src *pythonSource, st statement, about annotations
 	}
 	d := f.newDeclaration(name, st.line)
 	d.Description = strings.TrimSpace(doc)
-	d.Effect, d.InDoubt = about.effect, about.inDoubt
+	d.Effect = about.effect
+	d.InDoubt = about.inDoubt
 	if wrong.Text != "" {
 		f.Problems = append(f.Problems, wrong)
 	}
@@ -110,7 +112,8 @@ func (f *File) newDeclaration(function string, line int) Declaration {
 	d := Declaration{Name: normalizeName(function), Function: function, Line: line, Agent: true, Params: []string{}}
 	switch {
 	case inTools(f.Path):
-		d.Name, d.Agent = normalizeName(fileStem(f.Path)), false
+		d.Name = normalizeName(fileStem(f.Path))
+		d.Agent = false
 	case function == instructions:
 		d.Name = instructions
 	}
@@ -173,15 +176,21 @@ func parseParameters(text string) (all []parameter, complaint string) {
 		p := parameter{kind: "pk"[at]}
 		group := at
 		if rest, ok := strings.CutPrefix(part, "**"); ok {
-			part, p.kind, group = rest, '^', 3
+			part = rest
+			p.kind = '^'
+			group = 3
 		} else if rest, ok := strings.CutPrefix(part, "*"); ok {
-			part, p.kind, group, at = rest, '*', 2, 1
+			part = rest
+			p.kind = '*'
+			group = 2
+			at = 1
 		}
 		if i := defaultIndex(part); i >= 0 {
 			part, p.value = part[:i], strings.TrimSpace(part[i+1:])
 		}
 		p.name, p.annotation, _ = strings.Cut(part, ":")
-		p.name, p.annotation = strings.TrimSpace(p.name), strings.TrimSpace(p.annotation)
+		p.name = strings.TrimSpace(p.name)
+		p.annotation = strings.TrimSpace(p.annotation)
 		if !isIdentifier(p.name) {
 			return nil, "a parameter is not a name"
 		}
@@ -235,7 +244,8 @@ func (f *File) pythonSchema(function string, line int, all []parameter, docs map
 	s := &schema{kind: "object"}
 	for _, p := range all {
 		doc := docs[p.name]
-		types.unknown, types.read = nil, 0
+		types.unknown = nil
+		types.read = 0
 		var h *hint
 		switch {
 		case p.annotation != "":

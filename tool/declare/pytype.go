@@ -18,7 +18,8 @@ const (
 	maxTypes = 1000 // of one parameter, with those within them
 )
 
-// A typeReader reads annotations. It knows the classes and the names of types of the file, and notes what it does not understand.
+// A typeReader reads annotations. It knows the classes and the names of types of the file, and notes what it does not
+// understand.
 type typeReader struct {
 	classes map[string]*pyClass
 	aliases map[string]string
@@ -207,7 +208,8 @@ func (r *typeReader) readLiteral(args []string) *hint {
 	return &hint{schema: *s, optional: s.nullable}
 }
 
-// literalJSON returns the JSON of a value that is written out: a text, a number, a truth value, None, or a member of an enumeration of the file.
+// literalJSON returns the JSON of a value that is written out: a text, a number, a truth value, None, or a member of an
+// enumeration of the file.
 func (r *typeReader) literalJSON(v string) (string, bool) {
 	if s, rest, ok := stringLiteral(v); ok && strings.TrimSpace(rest) == "" {
 		return textJSON(s), true
@@ -279,7 +281,8 @@ var proseTypes = map[string]string{
 	"string": "str", "text": "str", "integer": "int", "number": "float", "double": "float", "boolean": "bool", "object": "dict", "map": "dict", "array": "list",
 }
 
-// docHint reads the type of a docstring: "int", "list[str]", "int, optional". Other words are a text: docstrings are prose.
+// docHint reads the type of a docstring: "int", "list[str]", "int, optional". Other words are a text: docstrings are
+// prose.
 func (r *typeReader) docHint(kind string) *hint {
 	kind = strings.TrimSpace(splitTop(kind, ',')[0])
 	if plain := proseTypes[strings.ToLower(kind)]; plain != "" {
@@ -293,7 +296,8 @@ func (r *typeReader) docHint(kind string) *hint {
 	return h
 }
 
-// defaultHint returns the type of a parameter without an annotation from its default, and a text if that says nothing. Its value is not held to it.
+// defaultHint returns the type of a parameter without an annotation from its default, and a text if that says nothing.
+// Its value is not held to it.
 func defaultHint(value string) *hint {
 	value = strings.TrimSpace(value)
 	s := schema{kind: "string", loose: true}
@@ -305,9 +309,11 @@ func defaultHint(value string) *hint {
 	case isNumberJSON(value):
 		s.kind = "number"
 	case strings.HasPrefix(value, "[") && strings.HasSuffix(value, "]"):
-		s.kind, s.items = "array", &schema{}
+		s.kind = "array"
+		s.items = &schema{}
 	case value == "{}":
-		s.kind, s.extra = "object", &schema{}
+		s.kind = "object"
+		s.extra = &schema{}
 	}
 	return &hint{schema: s}
 }

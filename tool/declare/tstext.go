@@ -24,9 +24,11 @@ func (ts *tsScanner) nextToken() string {
 	comment := false
 	switch c := rest[0]; {
 	case strings.HasPrefix(rest, "//"):
-		ts.at, comment = lineEnd(ts.src, start), true
+		ts.at = lineEnd(ts.src, start)
+		comment = true
 	case strings.HasPrefix(rest, "/*"):
-		ts.at, comment = len(ts.src), true
+		ts.at = len(ts.src)
+		comment = true
 		if end := strings.Index(rest[2:], "*/"); end >= 0 {
 			ts.at = start + end + 4
 		}
@@ -119,7 +121,8 @@ func (ts *tsScanner) hasBody() bool {
 			*ts = before
 			return false
 		case tok == ":" && !typed:
-			typed, fresh = true, true
+			typed = true
+			fresh = true
 			continue
 		case tok == "{" && (!typed || !fresh):
 			*ts = before

@@ -265,7 +265,8 @@ func (r *tsTypes) readUnion(members []string) *hint {
 		case "undefined", "void":
 			h.optional = true
 		case "null":
-			h.optional, null = true, true
+			h.optional = true
+			null = true
 		default:
 			inner := r.readHint(m)
 			h.optional = h.optional || inner.optional
@@ -317,7 +318,8 @@ func (r *tsTypes) readObject(body string) *hint {
 		h := r.readHint(m[colon+1:])
 		switch {
 		case strings.HasPrefix(name, "["):
-			s.closed, s.extra = false, &h.schema
+			s.closed = false
+			s.extra = &h.schema
 			continue
 		case strings.HasSuffix(name, ")") || name == "":
 			return r.notUnderstood("{" + body + "}")
@@ -340,7 +342,8 @@ func (r *tsTypes) readObject(body string) *hint {
 // splitTSMembers splits the members of an object type, which end with a semicolon, a comma or their line.
 func splitTSMembers(body string) (parts []string) {
 	ts := tsScanner{src: body}
-	start, angles := 0, 0
+	start := 0
+	angles := 0
 	last := ""
 	for {
 		before := ts.at

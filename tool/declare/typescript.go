@@ -11,7 +11,8 @@ func ParseTypeScript(path string, src []byte) File {
 	f := File{Path: path, Language: LanguageTypeScript}
 	ts := &tsScanner{src: string(src)}
 	types := readTSTypes(ts.src)
-	depth, doc := 0, ""
+	depth := 0
+	doc := ""
 	for {
 		tok := ts.nextToken()
 		switch {
@@ -67,7 +68,8 @@ func (f *File) declareExported(ts *tsScanner, types *tsTypes, doc string) {
 		f.addProblem(line, name, "failed to parse typescript: the parameters of '%s' are not closed", name)
 		return
 	}
-	params, base := ts.src[open:ts.at-1], open
+	params := ts.src[open : ts.at-1]
+	base := open
 	if !ts.hasBody() || f.isPrivate(name) {
 		return
 	}
@@ -91,7 +93,8 @@ func (f *File) typescriptFunction(fn tsFunction, ts *tsScanner, types *tsTypes) 
 			f.addProblem(fn.line, "", "%s", problem)
 		}
 	}
-	d.Effect, d.InDoubt = about.effect, about.inDoubt
+	d.Effect = about.effect
+	d.InDoubt = about.inDoubt
 	if text == "" && fn.name != instructions {
 		f.addProblem(fn.line, fn.name, "Missing or empty description on function: %s: write a comment /** ... */ right above it", fn.name)
 		return
@@ -110,7 +113,8 @@ func (f *File) typescriptFunction(fn tsFunction, ts *tsScanner, types *tsTypes) 
 			f.addProblem(line, fn.name, "line %d: %s, in function '%s'", line, wrong, fn.name)
 			return
 		}
-		types.unknown, types.read = nil, 0
+		types.unknown = nil
+		types.read = 0
 		h := types.readHint(kind)
 		if kind == "" {
 			h = defaultHint(value)
@@ -129,7 +133,8 @@ func (f *File) typescriptFunction(fn tsFunction, ts *tsScanner, types *tsTypes) 
 		s.putProperty(own)
 		d.Params = append(d.Params, name)
 	}
-	d.Schema, d.arguments = s.jsonText(), s
+	d.Schema = s.jsonText()
+	d.arguments = s
 	f.placeDeclaration(d)
 }
 

@@ -20,7 +20,8 @@ type boxedChild struct {
 // errNoBox says that the surroundings have no box at all.
 var errNoBox = errors.New("there is none")
 
-// enterBox prepares a box for the child of a server. Where none holds, the server must not run: its entry asks for a box.
+// enterBox prepares a box for the child of a server. Where none holds, the server must not run: its entry asks for a
+// box.
 func (s *server) enterBox(ctx context.Context, c proc.Command) (*boxedChild, error) {
 	if s.options.Box == nil {
 		return nil, describeMissing(errNoBox)
@@ -51,7 +52,8 @@ func (b *boxedChild) leaveBox() {
 	b.remove()
 }
 
-// describeFailure returns why the box of a child that has ended could not be prepared; nil: it could, or the child runs in none.
+// describeFailure returns why the box of a child that has ended could not be prepared; nil: it could, or the child runs
+// in none.
 func (b *boxedChild) describeFailure() error {
 	if b == nil {
 		return nil

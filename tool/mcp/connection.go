@@ -93,9 +93,9 @@ func (s *server) openConnection(config Server) (*connection, error) {
 	return nil, fmt.Errorf("it could not be started: %s%s", cause, c.stderr.quoteLast())
 }
 
-// openSession makes the first requests to a server. One that refuses "initialize" after it has missed the time for "server/discover" speaks a new
-// protocol and has started slowly: it gets a second session, and over stdio the same process, which may have worked for half a minute until it
-// could answer.
+// openSession makes the first requests to a server. One that refuses "initialize" after it has missed the time for
+// "server/discover" speaks a new protocol and has started slowly: it gets a second session, and over stdio the same
+// process, which may have worked for half a minute until it could answer.
 func (s *server) openSession(c *connection, transport sdk.Transport) (*sdk.ClientSession, error) {
 	d := &discoverer{limit: discoveryTimeout}
 	client := s.newClient(c)

@@ -18,8 +18,8 @@ import (
 // longestName is the length in bytes that every provider accepts for the name of a function.
 const longestName = 64
 
-// A ToolError is a tool that is not offered under its own name, because no provider accepts its schema. The model can still call it through the functions for
-// its server.
+// A ToolError is a tool that is not offered under its own name, because no provider accepts its schema. The model can
+// still call it through the functions for its server.
 type ToolError struct {
 	Server string // the id of its server
 	Tool   string // its name, free of secrets
@@ -33,7 +33,8 @@ func (e *ToolError) Error() string {
 // Unwrap returns the cause.
 func (e *ToolError) Unwrap() error { return e.Err }
 
-// directTools returns the tools of a server under their own names, and a *ToolError for each one whose schema no provider accepts.
+// directTools returns the tools of a server under their own names, and a *ToolError for each one whose schema no
+// provider accepts.
 func (s *server) directTools(list []*sdk.Tool) (all []tool.Tool, left []error) {
 	for i, name := range s.directNames(list) {
 		t := list[i]

@@ -7,10 +7,9 @@
 //	defer servers.Close()
 //	tools, failed := servers.Tools(ctx, []string{"github", "docs"})
 //
-// [Open] starts nothing. [Servers.Tools] starts the servers that it names, all at
-// the same time. All users of the same Servers share one connection to each. A server that cannot be started is reported and left
-// out. If a server dies, its running calls end with an error that the model
-// reads, and the next call starts it again, after a growing pause, until
+// [Open] starts nothing. [Servers.Tools] starts the servers that it names, all at the same time. All users of the same
+// Servers share one connection to each. A server that cannot be started is reported and left out. If a server dies, its
+// running calls end with an error that the model reads, and the next call starts it again, after a growing pause, until
 // [Options.Restarts] is used up.
 //
 // Each server is offered as three functions, mcp_invoke_ID, mcp_search_ID and

@@ -192,7 +192,8 @@ func (f *formField) buildQuestion(name, message string, only, required bool) too
 	}
 	switch {
 	case f.Type == "boolean":
-		q.Kind, q.Options = "confirm", []string{"yes", "no"}
+		q.Kind = "confirm"
+		q.Options = []string{"yes", "no"}
 	case len(q.Options) > 0:
 		q.Kind = "select"
 	}

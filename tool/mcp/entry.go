@@ -25,7 +25,8 @@ type entryReader struct {
 
 // addFault adds a problem of the entry. The server fails with the first one.
 func (r *entryReader) addFault(n *yaml.Node, format string, args ...any) {
-	pos, message := strictyaml.Pos{File: r.doc.Path, Line: n.Line, Col: n.Column}, fmt.Sprintf(format, args...)
+	pos := strictyaml.Pos{File: r.doc.Path, Line: n.Line, Col: n.Column}
+	message := fmt.Sprintf(format, args...)
 	r.file.Problems = append(r.file.Problems, strictyaml.Finding{Severity: strictyaml.SeverityError, Class: strictyaml.ClassParse, Code: "mcp-server", Pos: pos,
 		Message: fmt.Sprintf("MCP server '%s' %s", r.server.ID, message)})
 	if r.server.problem == nil {
@@ -40,7 +41,8 @@ func (r *entryReader) readEntry(value *yaml.Node) {
 		return
 	}
 	r.fields = map[string]*yaml.Node{}
-	s, kind := &r.server, ""
+	s := &r.server
+	kind := ""
 	r.doc.ReadKeys(value, "", nil, func(key string, v *yaml.Node) {
 		r.fields[key] = v
 		switch key {
@@ -127,7 +129,8 @@ func (r *entryReader) resolveTransport(kind string) {
 		r.addFault(r.fields["type"], `has the unknown type %q: it must be "stdio", "http" or "sse"`, kind)
 		return
 	}
-	want, other := "url", "command"
+	want := "url"
+	other := "command"
 	if s.Transport == Stdio {
 		want, other = other, want
 	}
@@ -152,7 +155,8 @@ func (r *entryReader) readLogin(v *yaml.Node) {
 	if v = strictyaml.ResolveAlias(v); v.Kind != yaml.MappingNode {
 		return
 	}
-	table, login := r.readTable("oauth", v), &r.server.Login
+	table := r.readTable("oauth", v)
+	login := &r.server.Login
 	login.ClientID, login.ClientSecret = table["client_id"], table["client_secret"]
 	if text, ok := table["port"]; ok {
 		port, err := strconv.ParseUint(text, 10, 16)
@@ -163,7 +167,8 @@ func (r *entryReader) readLogin(v *yaml.Node) {
 	}
 }
 
-// readDuration returns 0 for a number of "timeout", which belongs to other programs: some write seconds and some milliseconds.
+// readDuration returns 0 for a number of "timeout", which belongs to other programs: some write seconds and some
+// milliseconds.
 func (r *entryReader) readDuration(key string, v *yaml.Node) time.Duration {
 	text, ok := strictyaml.ScalarText(v, true)
 	d, err := time.ParseDuration(text)
@@ -185,7 +190,8 @@ func (r *entryReader) readInDoubt(key string, v *yaml.Node) {
 	r.server.InDoubt = choice
 }
 
-// readSandbox reads whether the server runs in the box. A value that raddle does not understand is a fault: without it, the server would run outside.
+// readSandbox reads whether the server runs in the box. A value that raddle does not understand is a fault: without it,
+// the server would run outside.
 func (r *entryReader) readSandbox(key string, v *yaml.Node) {
 	switch text, ok := strictyaml.ScalarText(v, true); {
 	case ok && text == "true":

@@ -52,7 +52,8 @@ type Server struct {
 	problem error // why the server cannot run; nil: the entry is valid
 }
 
-// A Login is what the user has registered with the authorization server of a server. The zero value is nothing: raddle registers itself.
+// A Login is what the user has registered with the authorization server of a server. The zero value is nothing: raddle
+// registers itself.
 type Login struct {
 	ClientID, ClientSecret string
 	Port                   int // of this machine, to which the browser is sent; 0: any
@@ -150,7 +151,8 @@ func (f *File) readServers(doc *strictyaml.Document, n *yaml.Node, broken []stri
 		return strictyaml.Pos{File: doc.Path, Line: n.Line, Col: n.Column}
 	}
 	for i := 0; i+1 < len(n.Content); i += 2 {
-		key, value := n.Content[i], n.Content[i+1]
+		key := n.Content[i]
+		value := n.Content[i+1]
 		if strictyaml.IsBroken(key) && key.Value == "" {
 			continue // not a name
 		}

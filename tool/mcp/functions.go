@@ -26,13 +26,14 @@ func (s *server) buildTools(c *connection) (all []tool.Tool, left []error) {
 	all = append(s.commonTools(s.serverInstructions(c), invokeEffect(list)), s.readerTools(c)...)
 	if len(list) <= s.options.Direct {
 		direct, failed := s.directTools(list)
-		all, left = append(all, direct...), failed
+		all = append(all, direct...)
+		left = failed
 	}
 	return all, left
 }
 
-// commonTools returns the functions of raddle for a server, which also one that is still starting has: their calls wait for it. The effect is that of a call
-// of any of its tools.
+// commonTools returns the functions of raddle for a server, which also one that is still starting has: their calls wait
+// for it. The effect is that of a call of any of its tools.
 func (s *server) commonTools(instructions string, effect tool.Effect) []tool.Tool {
 	id := s.config.ID
 	return []tool.Tool{
@@ -113,7 +114,8 @@ func (s *server) describeTool(ctx context.Context, c tool.Call) (tool.Result, er
 	}{property{"string"}, describedSchema(t)}})), nil
 }
 
-// describedSchema returns the schema of a tool's arguments as the model reads it in a result: as the server wrote it, but always that of an object.
+// describedSchema returns the schema of a tool's arguments as the model reads it in a result: as the server wrote it,
+// but always that of an object.
 func describedSchema(t *sdk.Tool) json.RawMessage {
 	schema, ok := t.InputSchema.(map[string]any)
 	if !ok {

@@ -153,7 +153,8 @@ func (b *eventBody) finishEvent() {
 	if len(b.data) > 0 {
 		b.writeMessages(b.inbox.parseMessages(b.data))
 	}
-	b.data, b.other = nil, false
+	b.data = nil
+	b.other = false
 }
 
 // writeMessages makes messages readable, each as an event.

@@ -69,7 +69,8 @@ func quoteStart(text []byte) []byte { return append([]byte(nil), text[:min(len(t
 // findID takes the id from what was scanned.
 func (e *longLineError) findID() {
 	if json.Valid(e.scan.id) {
-		e.id, e.isReply = e.scan.id, !e.scan.method
+		e.id = e.scan.id
+		e.isReply = !e.scan.method
 	}
 }
 

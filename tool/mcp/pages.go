@@ -10,7 +10,9 @@ const maxPages = 1000
 // that repeats itself ends where it begins again: at a cursor that was used before,
 // or at a page whose items are all known by the key that key returns.
 func readPages[T any](key func(*T) string, read func(cursor string) ([]*T, string, error)) ([]*T, error) {
-	all, known, cursors := []*T{}, map[string]bool{}, map[string]bool{"": true}
+	all := []*T{}
+	known := map[string]bool{}
+	cursors := map[string]bool{"": true}
 	for cursor := ""; len(cursors) <= maxPages; cursors[cursor] = true {
 		items, next, err := read(cursor)
 		if err != nil {

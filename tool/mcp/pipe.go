@@ -33,10 +33,12 @@ type pipe struct {
 	closed   chan struct{}
 	closing  sync.Once
 
-	// keeps reports whether the child stays when a session over the pipe ends, so that the next one gets it; nil: it does not.
+	// keeps reports whether the child stays when a session over the pipe ends, so that the next one gets it; nil: it
+	// does not.
 	keeps func() bool
-	// unsure reports whether the child may still be starting, so that it has not read the first request yet; nil: it is not. No request is canceled
-	// then: the child would answer the canceled one late, when another session waits for the answer to a request with the same id.
+	// unsure reports whether the child may still be starting, so that it has not read the first request yet; nil: it is
+	// not. No request is canceled then: the child would answer the canceled one late, when another session waits for
+	// the answer to a request with the same id.
 	unsure func() bool
 }
 
@@ -175,7 +177,8 @@ func (p *pipe) readMessages() bool {
 		text, err := values.nextText()
 		var messages []jsonrpc.Message
 		if long := (*longLineError)(nil); errors.As(err, &long) {
-			messages, err = p.tooLong(long), nil
+			messages = p.tooLong(long)
+			err = nil
 		} else if err == nil {
 			messages = p.parseMessages(text)
 		}

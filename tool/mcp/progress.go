@@ -37,7 +37,8 @@ func (v *progressView) showLast() {
 		return
 	}
 	v.show(v.text)
-	v.text, v.pause = "", time.NewTimer(progressPause)
+	v.text = ""
+	v.pause = time.NewTimer(progressPause)
 }
 
 // due returns a channel that says when the pause is over; nil: there is no pause.

@@ -10,9 +10,10 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Seen remembers what servers have said about their tools, for as long as a process lives: what a tool may do only gets graver, and a definition that
-// changes is noticed, also when a server is started again. It remembers mostSeen names of each server; of tools with other names nothing counts as known.
-// The zero value is ready. It is safe for concurrent use.
+// Seen remembers what servers have said about their tools, for as long as a process lives: what a tool may do only gets
+// graver, and a definition that changes is noticed, also when a server is started again. It remembers mostSeen names of
+// each server; of tools with other names nothing counts as known. The zero value is ready. It is safe for concurrent
+// use.
 type Seen struct {
 	mu    sync.Mutex
 	tools map[string]map[toolDigest]seenTool // by the file and the server, and by the name
@@ -72,7 +73,8 @@ func withoutTitle(a *sdk.ToolAnnotations) *sdk.ToolAnnotations {
 	return &hints
 }
 
-// isChanged reports whether a tool has another definition than when it was seen for the first time, or may have because it is not remembered.
+// isChanged reports whether a tool has another definition than when it was seen for the first time, or may have because
+// it is not remembered.
 func (s *Seen) isChanged(server, name, definition string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -96,7 +98,8 @@ func describeTool(t *sdk.Tool) string {
 	return b.String()
 }
 
-// gravestAnnotations returns the graver one of each of two tools' annotations. Without annotations nothing is known to be harmless.
+// gravestAnnotations returns the graver one of each of two tools' annotations. Without annotations nothing is known to
+// be harmless.
 func gravestAnnotations(a, b *sdk.ToolAnnotations) *sdk.ToolAnnotations {
 	if a == nil && b == nil {
 		return nil
@@ -115,7 +118,8 @@ func gravestAnnotations(a, b *sdk.ToolAnnotations) *sdk.ToolAnnotations {
 		return b
 	}
 	g := *b
-	g.ReadOnlyHint, g.IdempotentHint = a.ReadOnlyHint && b.ReadOnlyHint, a.IdempotentHint && b.IdempotentHint
+	g.ReadOnlyHint = a.ReadOnlyHint && b.ReadOnlyHint
+	g.IdempotentHint = a.IdempotentHint && b.IdempotentHint
 	g.DestructiveHint, g.OpenWorldHint = either(a.DestructiveHint, b.DestructiveHint), either(a.OpenWorldHint, b.OpenWorldHint)
 	return &g
 }

@@ -77,7 +77,8 @@ func (s *server) currentAttempt() (*attempt, error) {
 	}
 	if s.current != nil { // it failed, or its connection broke
 		s.failures++
-		s.lastErr, s.current = s.current.err, nil
+		s.lastErr = s.current.err
+		s.current = nil
 	}
 	if s.failures > max(0, s.options.Restarts) {
 		reason := ""
@@ -166,7 +167,8 @@ func (o *Options) callTimeoutOf(c Server) time.Duration {
 // recordSuccess records that a call was answered.
 func (s *server) recordSuccess() {
 	s.mu.Lock()
-	s.failures, s.hangs = 0, 0
+	s.failures = 0
+	s.hangs = 0
 	s.mu.Unlock()
 }
 

@@ -36,8 +36,8 @@ type Options struct {
 	// Dir is where child processes run, and what a relative cwd is relative
 	// to; empty: the working directory of this process.
 	Dir string
-	// Box makes the box in which a server with Server.Sandbox runs until remove is called, without the variables of Env that are Secret; nil: there is none. Where
-	// there is none, such a server does not start.
+	// Box makes the box in which a server with Server.Sandbox runs until remove is called, without the variables of Env
+	// that are Secret; nil: there is none. Where there is none, such a server does not start.
 	Box    func() (b *box.Box, remove func(), err error)
 	Secret func(name, value string) bool // nil: no variable is one
 	// Workspace is the directory that servers get as their root; empty: none.
@@ -54,14 +54,17 @@ type Options struct {
 	// their own names; 0: DefaultDirect; negative: never.
 	Direct int
 
-	// Waiting is called when something waits for the start of a server; ended is called when the wait is over; nil: nothing is called.
+	// Waiting is called when something waits for the start of a server; ended is called when the wait is over; nil:
+	// nothing is called.
 	Waiting func(ctx context.Context, server string) (ended func())
 
-	// Token returns the token of a login to the server at an address, "" if there is none. rejected is the token that the server has refused; "" for a first
-	// request. nil: there are no logins. The credential in an entry counts before it.
+	// Token returns the token of a login to the server at an address, "" if there is none. rejected is the token that
+	// the server has refused; "" for a first request. nil: there are no logins. The credential in an entry counts
+	// before it.
 	Token func(ctx context.Context, address, rejected string) (string, error)
 
-	// Seen remembers what servers have said about their tools. Servers of one process share it; nil: these servers have one of their own.
+	// Seen remembers what servers have said about their tools. Servers of one process share it; nil: these servers have
+	// one of their own.
 	Seen *Seen
 	// Redact removes further secrets from what servers say. Those that their
 	// entries hold and refer to are always removed; nil: there are no others.
@@ -172,11 +175,10 @@ func (s *Servers) ProgramPaths() (paths []string) {
 	return paths
 }
 
-// Tools returns the tools of the named servers, in the order of the names. It
-// starts those that do not run, all at the same time, and waits for them. For
-// each server that cannot be used it returns a *ServerError, and for each tool that is left out a *ToolError, together with the tools of the
-// others. When ctx ends, the servers that are still starting count as failed, and their start
-// continues.
+// Tools returns the tools of the named servers, in the order of the names. It starts those that do not run, all at the
+// same time, and waits for them. For each server that cannot be used it returns a *ServerError, and for each tool that
+// is left out a *ToolError, together with the tools of the others. When ctx ends, the servers that are still starting
+// count as failed, and their start continues.
 //
 // The list of a server that says it has changed is read again by the next call.
 func (s *Servers) Tools(ctx context.Context, ids []string) ([]tool.Tool, []error) {

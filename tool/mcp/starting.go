@@ -8,8 +8,9 @@ import (
 	"raddle.dev/tool"
 )
 
-// StartServers starts the named servers that do not run, all at the same time, and waits for each at most patience from the beginning of its start. It returns the ids of
-// those whose tools are there, in the order of the names, and a *ServerError for each that cannot be used. The others are still starting.
+// StartServers starts the named servers that do not run, all at the same time, and waits for each at most patience from
+// the beginning of its start. It returns the ids of those whose tools are there, in the order of the names, and a
+// *ServerError for each that cannot be used. The others are still starting.
 func (s *Servers) StartServers(ctx context.Context, ids []string, patience time.Duration) (ready []string, failed []error) {
 	over := make([]bool, len(ids))
 	errs := make([]error, len(ids))

@@ -143,7 +143,8 @@ func (r *requester) loginHint() string {
 	return "log in with: raddle mcp login " + r.id + ", or put a valid credential into the headers of the entry"
 }
 
-// sendAuthorized sends a request. If the server refuses the token of a login, the request is sent once more with a new one.
+// sendAuthorized sends a request. If the server refuses the token of a login, the request is sent once more with a new
+// one.
 func (r *requester) sendAuthorized(req *http.Request, text []byte) (*http.Response, error) {
 	token, err := r.addToken(req, "")
 	if err != nil {

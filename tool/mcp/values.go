@@ -69,14 +69,17 @@ func (r *valueReader) skipValue(long *longLineError) *longLineError {
 		line, err := r.peekLine()
 		r.lines.scan = idScanner{}
 		if more := (*longLineError)(nil); errors.As(err, &more) {
-			long.scan, long.size, r.err = more.scan, long.size+more.size, nil
+			long.scan = more.scan
+			long.size = long.size + more.size
+			r.err = nil
 			continue
 		}
 		if err != nil || isMessage(line) {
 			break
 		}
 		long.scan.scanBytes(line)
-		long.size, r.ahead = long.size+len(line), nil
+		long.size = long.size + len(line)
+		r.ahead = nil
 	}
 	long.findID()
 	return long
@@ -125,7 +128,9 @@ func (v *openValue) Read(p []byte) (int, error) {
 			return 0, io.EOF
 		}
 		v.reader.ahead = nil
-		v.last, v.text, v.rest = len(v.text), append(v.text, line...), line
+		v.last = len(v.text)
+		v.text = append(v.text, line...)
+		v.rest = line
 	}
 	n := copy(p, v.rest)
 	v.rest = v.rest[n:]

@@ -66,7 +66,8 @@ func (in *inbox) parseMessages(line []byte) (list []jsonrpc.Message) {
 		return in.parseValue(line, false)
 	}
 	if value, rest, ok := cutValue(line); ok {
-		list, line = in.parseValue(value, true), rest
+		list = in.parseValue(value, true)
+		line = rest
 	}
 	// A progress bar or a text without an end of line may stand before an answer.
 	for range maxStarts {
@@ -161,7 +162,8 @@ func (in *inbox) takeProgress(m jsonrpc.Message) bool {
 // parseReply returns the answer to a request of raddle, or nil if the fields are not one. If the
 // answer is not valid, the request gets an error.
 func (in *inbox) parseReply(fields map[string]json.RawMessage) jsonrpc.Message {
-	result, failure := nonNull(fields["result"]), nonNull(fields["error"])
+	result := nonNull(fields["result"])
+	failure := nonNull(fields["error"])
 	versioned := string(fields["jsonrpc"]) == `"2.0"`
 	if result == nil && failure == nil && !versioned {
 		return nil // a line of a log that happens to have an id

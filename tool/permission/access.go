@@ -56,7 +56,8 @@ func (s *shellAnalyzer) unknownFile(a access, why string) {
 	}
 	n := need{kind: a.kind, text: a.word.text, fallback: Ask, why: why, guess: a.guess, repeated: a.asked}
 	if a.guess {
-		n.fallback, n.why = Allow, ""
+		n.fallback = Allow
+		n.why = ""
 	}
 	s.needs = append(s.needs, n)
 }
@@ -65,12 +66,16 @@ func (s *shellAnalyzer) unknownFile(a access, why string) {
 // below a directory are followed, each of them must stay inside the workspace.
 func (s *shellAnalyzer) addPathNeed(a access, dir, name string) {
 	n := s.area.fileNeed(a.kind, a.reach, a.word.text, dir, name)
-	n.follows, n.guess = a.follows, a.guess
+	n.follows = a.follows
+	n.guess = a.guess
 	switch {
 	case a.guess:
-		n.fallback, n.why, n.root = Allow, "", ""
+		n.fallback = Allow
+		n.why = ""
+		n.root = ""
 	case a.follows && n.fallback == Allow && slices.ContainsFunc(n.paths, s.area.leadsOut):
-		n.fallback, n.why = Ask, "has links below it that lead out of the workspace"
+		n.fallback = Ask
+		n.why = "has links below it that lead out of the workspace"
 	}
 	s.needs = append(s.needs, n)
 }
@@ -128,7 +133,8 @@ func (s *shellAnalyzer) addExistence(w word) {
 // addReads adds what a command of a known kind reads. asked reports whether the
 // command asks anyway.
 func (s *shellAnalyzer) addReads(words []word, asked bool) {
-	name, args := words[0].text, words[1:]
+	name := words[0].text
+	args := words[1:]
 	r, ok := readers[name]
 	switch {
 	case !ok:

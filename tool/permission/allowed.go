@@ -5,21 +5,24 @@ import (
 	"strings"
 )
 
-// quiet are programs that print nothing of their environment, whatever their arguments are. "test" and "printf" are not among
-// them: bash evaluates the index of a variable in their arguments, and quotes the value of a variable that it finds there in an error.
+// quiet are programs that print nothing of their environment, whatever their arguments are. "test" and "printf" are not
+// among them: bash evaluates the index of a variable in their arguments, and quotes the value of a variable that it
+// finds there in an error.
 var quiet = []string{
 	":", "basename", "cat", "cd", "cut", "dirname", "echo", "egrep", "false", "fgrep", "grep", "head", "ls", "nl", "pushd", "pwd", "sort", "tac", "tail", "tr", "true",
 	"uniq", "wc",
 }
 
-// allowsCommands reports whether rules or answers allow the commands of a call: see [Decision.Allowed]. A call without commands counts.
-// Commands that no rule allows may be in one text with a command that a rule allows, such as "cd sub && make test | tail", if they can show nothing of the
-// environment: they are quiet, and nothing in the text is replaced by the value of a variable.
+// allowsCommands reports whether rules or answers allow the commands of a call: see [Decision.Allowed]. A call without
+// commands counts. Commands that no rule allows may be in one text with a command that a rule allows, such as "cd sub
+// && make test | tail", if they can show nothing of the environment: they are quiet, and nothing in the text is
+// replaced by the value of a variable.
 func (p *Policy) allowsCommands(m matcher, needs []need) bool {
 	if !m.shell {
 		return true
 	}
-	allowed, others := false, false
+	allowed := false
+	others := false
 	for _, n := range needs {
 		switch {
 		case n.kind != command:

@@ -29,8 +29,8 @@ func readGitFile(made string) (text string, ok bool) {
 	return string(data), err == nil
 }
 
-// isHarmlessGitFile reports whether a new file of a repository, of the kind that git init, clone and worktree make, names no program and no
-// place outside of the workspace. parts is its path in .git.
+// isHarmlessGitFile reports whether a new file of a repository, of the kind that git init, clone and worktree make,
+// names no program and no place outside of the workspace. parts is its path in .git.
 func isHarmlessGitFile(workspace string, parts []string, made string) bool {
 	text, ok := readGitFile(made)
 	if !ok {
@@ -51,8 +51,8 @@ func isHarmlessGitFile(workspace string, parts []string, made string) bool {
 	return false
 }
 
-// pointsToRepository reports whether a new file .git leads to a worktree or a submodule of a repository in the workspace. There,
-// what names programs is protected.
+// pointsToRepository reports whether a new file .git leads to a worktree or a submodule of a repository in the
+// workspace. There, what names programs is protected.
 func pointsToRepository(workspace, path, made string) bool {
 	text, ok := readGitFile(made)
 	place, found := strings.CutPrefix(strings.TrimSuffix(text, "\n"), "gitdir: ")
@@ -95,7 +95,8 @@ var gitPlainKeys = []string{
 	"user.name", "user.email", "init.defaultbranch", "branch.*.remote", "branch.*.merge", "branch.*.rebase", "remote.*.url", "remote.*.fetch",
 }
 
-// isHarmlessGitConfig reports whether a text has only settings of git that name no programs. Whatever it does not understand is not harmless.
+// isHarmlessGitConfig reports whether a text has only settings of git that name no programs. Whatever it does not
+// understand is not harmless.
 func isHarmlessGitConfig(text string) bool {
 	section := ""
 	for line := range strings.Lines(text) {

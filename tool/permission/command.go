@@ -35,7 +35,8 @@ func (s *shellAnalyzer) analyzeCommand(env, words []word) {
 	}
 	verdict, why := s.judgeCommand(words)
 	if s.functions[name] && !slices.Contains(special, name) {
-		verdict, why = Allow, "" // what it does was looked at where it is declared
+		verdict = Allow
+		why = "" // what it does was looked at where it is declared
 	}
 	n := commandNeed(env, words, verdict, why)
 	n.dirs, n.content = s.contentOf(words)
@@ -99,9 +100,9 @@ func harmlessEnv(env []word, name string) bool {
 	return true
 }
 
-// changeDirectory changes the directory of the commands that follow. If the directory is unknown, it adds a need that asks.
-// The old directory stays possible, because cd may fail. Inside a loop or a function the change may
-// happen any number of times, so there it is unknown.
+// changeDirectory changes the directory of the commands that follow. If the directory is unknown, it adds a need that
+// asks. The old directory stays possible, because cd may fail. Inside a loop or a function the change may happen any
+// number of times, so there it is unknown.
 func (s *shellAnalyzer) changeDirectory(words []word) {
 	args := words[1:]
 	if len(args) == 2 && args[0].text == "--" {

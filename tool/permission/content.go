@@ -37,8 +37,9 @@ func shortDigest(text string) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// coversContent reports whether what a need is about is still what a rule was given for. A rule of an answer is bound to it. A rule by name
-// alone means a relative program of the workspace, and does not cover a tool whose definition has changed, unless it is about several tools.
+// coversContent reports whether what a need is about is still what a rule was given for. A rule of an answer is bound
+// to it. A rule by name alone means a relative program of the workspace, and does not cover a tool whose definition has
+// changed, unless it is about several tools.
 func (m matcher) coversContent(r Rule, n need) bool {
 	switch {
 	case r.bound != "":
@@ -74,14 +75,16 @@ func isRelativeProgram(name string) bool {
 // runsRelative reports whether a command runs a program by a path that depends on the directory.
 func runsRelative(words []word) bool { return len(words) > 0 && isRelativeProgram(words[0].text) }
 
-// contentOf returns the directories in which a command may start, and a digest of the files that it runs from there, with their paths. Files
-// outside of the workspace count only if their names are relative: they are programs of the system.
+// contentOf returns the directories in which a command may start, and a digest of the files that it runs from there,
+// with their paths. Files outside of the workspace count only if their names are relative: they are programs of the
+// system.
 func (s *shellAnalyzer) contentOf(words []word) (dirs []string, content string) {
 	if s.lost || s.declares || len(s.dirs) == 0 {
 		return nil, ""
 	}
 	dirs = slices.Clone(s.dirs)
-	sum, found := sha256.New(), false
+	sum := sha256.New()
+	found := false
 	for _, dir := range dirs {
 		for _, name := range filesRun(words) {
 			path := name
@@ -103,8 +106,8 @@ func (s *shellAnalyzer) contentOf(words []word) (dirs []string, content string) 
 // packageManagers run scripts of a package.json by their names.
 var packageManagers = []string{"npm", "pnpm", "yarn", "bun"}
 
-// filesRun returns the names of the files that a command runs: the program itself if it is named by a path, the script of an interpreter, and
-// the file with the targets or scripts of a program that runs these by name.
+// filesRun returns the names of the files that a command runs: the program itself if it is named by a path, the script
+// of an interpreter, and the file with the targets or scripts of a program that runs these by name.
 func filesRun(words []word) (names []string) {
 	if len(words) == 0 || !words[0].isPlain() {
 		return nil
@@ -132,8 +135,8 @@ func filesRun(words []word) (names []string) {
 // largestContent is the size in bytes above which the size and the time of a file mean its content.
 const largestContent = 64 << 20
 
-// addContent adds the path and the content of a file to a digest, and reports whether there is such a file. Of the description of a package only
-// the scripts count.
+// addContent adds the path and the content of a file to a digest, and reports whether there is such a file. Of the
+// description of a package only the scripts count.
 func addContent(sum hash.Hash, path string, scripts bool) bool {
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() {

@@ -135,7 +135,8 @@ func (t *treeDigest) addLink(path, name string) error {
 	return t.addPath(at, name)
 }
 
-// largestDigested is the size in bytes of the largest file of which a digest is made: libraries of Python packages have up to two gigabytes.
+// largestDigested is the size in bytes of the largest file of which a digest is made: libraries of Python packages have
+// up to two gigabytes.
 const largestDigested = 4 << 30
 
 // addFile adds the name, the size and the contents of a file. The lengths before the parts keep two

@@ -1,6 +1,6 @@
-// Package permission decides whether a tool call may run, from what the call would touch, from
-// rules that people wrote, and from answers they gave. It only decides: it shows no questions and
-// runs nothing but git, which it asks for the settings of a repository. Only [RememberRules] and the Record methods of [Consents] write files.
+// Package permission decides whether a tool call may run, from what the call would touch, from rules that people wrote,
+// and from answers they gave. It only decides: it shows no questions and runs nothing but git, which it asks for the
+// settings of a repository. Only [RememberRules] and the Record methods of [Consents] write files.
 //
 //	policy := permission.Policy{Rules: []permission.Rules{user}, Workspace: dir}
 //	decision, err := policy.Decide(ctx, t, call)

@@ -10,7 +10,8 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// A command that only reads may still work until its time limit, or fill the memory: these are the limits up to which it does so without a question.
+// A command that only reads may still work until its time limit, or fill the memory: these are the limits up to which
+// it does so without a question.
 const (
 	longestSleep = 300     // seconds, of all waits of a text together
 	mostLines    = 1e7     // that one command counts out
@@ -31,7 +32,8 @@ func sleepCheck(args []word) string {
 	return ""
 }
 
-// sleepTime returns how many seconds a sleep takes, as far as its arguments are known. known is false for an argument that is not a time.
+// sleepTime returns how many seconds a sleep takes, as far as its arguments are known. known is false for an argument
+// that is not a time.
 func sleepTime(args []word) (total float64, known bool) {
 	for _, a := range args {
 		most := 0.0
@@ -39,7 +41,8 @@ func sleepTime(args []word) (total float64, known bool) {
 			unit := 1.0
 			for suffix, seconds := range map[string]float64{"s": 1, "m": 60, "h": 3600, "d": 86400} {
 				if number, ok := strings.CutSuffix(text, suffix); ok {
-					text, unit = number, seconds
+					text = number
+					unit = seconds
 					break
 				}
 			}
@@ -103,7 +106,9 @@ func seqLines(args []word) (lines float64, why string) {
 		}
 		return value
 	}
-	first, step, last := -1, -1, len(numbers)-1
+	first := -1
+	step := -1
+	last := len(numbers) - 1
 	if len(numbers) > 1 {
 		first = 0
 	}
@@ -150,7 +155,8 @@ func widthOf(format string) (most float64) {
 // formatWidth matches the beginning of a conversion, up to its letter.
 var formatWidth = compileLater(`%[-+ #0']*[0-9]*(\.[0-9]+)?`)
 
-// fillsUp reports whether a format fills up a value to a length that no one reads, also by a number among the other arguments.
+// fillsUp reports whether a format fills up a value to a length that no one reads, also by a number among the other
+// arguments.
 func fillsUp(format string, args []word) bool {
 	if widthOf(format) > widest {
 		return true
@@ -166,7 +172,8 @@ func fillsUp(format string, args []word) bool {
 // starWidth matches a conversion whose width or precision is an argument.
 var starWidth = compileLater(`%[-+ #0']*[0-9]*\.?\*`)
 
-// endlessFilter matches what makes a program of jq work for as long as it likes: a definition, which may call itself, and what repeats or counts.
+// endlessFilter matches what makes a program of jq work for as long as it likes: a definition, which may call itself,
+// and what repeats or counts.
 var endlessFilter = compileLater(`(^|[^.$"\w])(def|repeat|while|until|infinite)\b|(^|[^.$"\w])recurse\s*\(`)
 
 // longCount matches a number of at least eight digits, or with an exponent.
@@ -177,8 +184,8 @@ func jqMayNeverEnd(program string) bool {
 	return endlessFilter().MatchString(program) || (strings.Contains(program, "range") || strings.Contains(program, "*") || strings.Contains(program, "limit")) && longCount().MatchString(program)
 }
 
-// countBraces returns how many words the braces in a word make of it. tooMany reports whether these are more than a text needs: the shell makes all of them
-// before anything runs.
+// countBraces returns how many words the braces in a word make of it. tooMany reports whether these are more than a
+// text needs: the shell makes all of them before anything runs.
 func countBraces(n *syntax.Word) (count int, tooMany bool) {
 	parts := syntax.Word{Parts: slices.Clone(n.Parts)}
 	if !syntax.SplitBraces(&parts) {
@@ -218,7 +225,8 @@ func isEndless(loop *syntax.WhileClause) bool {
 // successes are programs that have the same success each time, with arguments that the shell does not change.
 var successes = []string{":", "true", "echo", "printf", "pwd", "sleep", "date", "seq", "whoami", "id", "uname", "arch", "nproc", "basename", "dirname"}
 
-// isConstant reports whether a statement has the same outcome each time. value is 1 for success, -1 for failure, and 0 where it is not calculated.
+// isConstant reports whether a statement has the same outcome each time. value is 1 for success, -1 for failure, and 0
+// where it is not calculated.
 func isConstant(stmt *syntax.Stmt) (same bool, value int) {
 	switch cmd := stmt.Cmd.(type) {
 	case *syntax.CallExpr:
@@ -227,9 +235,11 @@ func isConstant(stmt *syntax.Stmt) (same bool, value int) {
 		}
 		switch name := cmd.Args[0].Lit(); {
 		case name == "false":
-			same, value = true, -1
+			same = true
+			value = -1
 		case slices.Contains(successes, name):
-			same, value = true, 1
+			same = true
+			value = 1
 		case name == "[" || name == "test":
 			same = !slices.ContainsFunc(cmd.Args[1:], func(a *syntax.Word) bool {
 				text, ok := constantText(a)
@@ -257,7 +267,8 @@ func isConstant(stmt *syntax.Stmt) (same bool, value int) {
 		switch {
 		case cmd.Op == syntax.Pipe || cmd.Op == syntax.PipeAll:
 		default:
-			same, value = same && left, 0
+			same = same && left
+			value = 0
 		}
 	case *syntax.Block:
 		if len(cmd.Stmts) > 0 {

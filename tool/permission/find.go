@@ -18,7 +18,8 @@ func (s *shellAnalyzer) analyzeFind(words []word) bool {
 	var rest []word
 	runs := false
 	if before := s.found; !runsOnly(args, harmlessOnFound) {
-		s.found = s.findProtected(need{words: append([]word{words[0]}, findRoots(args)...)}) // what it runs gets what it finds
+		// what it runs gets what it finds
+		s.found = s.findProtected(need{words: append([]word{words[0]}, findRoots(args)...)})
 		defer func() { s.found = before }()
 	}
 	for i := 0; i < len(args); i++ {
@@ -36,13 +37,16 @@ func (s *shellAnalyzer) analyzeFind(words []word) bool {
 			rest = append(rest, args[i]) // it asks
 		}
 		if inner := args[i+1 : end]; len(inner) > 0 {
-			was, times := s.lost, s.times
+			was := s.lost
+			times := s.times
 			s.times *= maxFiles                                    // it may find as many
 			s.lost = was || strings.HasSuffix(args[i].text, "dir") // it runs in the directory of what is found
 			s.analyzeInner(nil, inner)
-			s.lost, s.times = was, times
+			s.lost = was
+			s.times = times
 		}
-		i, runs = end, true
+		i = end
+		runs = true
 	}
 	if !runs {
 		if slices.ContainsFunc(args, func(a word) bool {
@@ -55,10 +59,12 @@ func (s *shellAnalyzer) analyzeFind(words []word) bool {
 	}
 	verdict, why := s.judgeCommand(append([]word{words[0]}, rest...))
 	if !findsOnlyFiles(rest) {
-		verdict, why = max(verdict, Ask), "may find links that lead out of the workspace: -type f and no alternatives would keep to files"
+		verdict = max(verdict, Ask)
+		why = "may find links that lead out of the workspace: -type f and no alternatives would keep to files"
 	}
 	if s.mayBecomeFlag(args) {
-		verdict, why = Ask, "has a pattern that may match a file whose name begins with -"
+		verdict = Ask
+		why = "has a pattern that may match a file whose name begins with -"
 	}
 	n := commandNeed(nil, words, verdict, why)
 	n.risk, _ = s.riskOf(words)

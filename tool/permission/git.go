@@ -105,7 +105,8 @@ func (s *shellAnalyzer) gitAccesses(args []word, asked bool) {
 	named, _ := readOnlyRule{}.fileArguments(args)
 	for _, f := range named {
 		s.addAccess(access{kind: reading, word: f, asked: asked})
-		if _, file, ok := strings.Cut(f.text, ":"); ok && f.isPlain() && file != "" && !strings.HasPrefix(file, "//") { // which is an address
+		// which is an address
+		if _, file, ok := strings.Cut(f.text, ":"); ok && f.isPlain() && file != "" && !strings.HasPrefix(file, "//") {
 			s.addAccess(access{kind: reading, word: literalWord(file), asked: asked})
 		}
 	}
@@ -242,8 +243,9 @@ func gitWrites(args []word) []word {
 	return []word{literalWord(filepath.Join(dir, ".git", "config"))}
 }
 
-// gitSubcommand returns the command of git among the arguments, what follows it, and the directory that flags before it name. It skips the values of flags.
-// With a flag that it does not know, or an argument that is known only when it runs, config counts as the command if it is among the arguments at all.
+// gitSubcommand returns the command of git among the arguments, what follows it, and the directory that flags before it
+// name. It skips the values of flags. With a flag that it does not know, or an argument that is known only when it
+// runs, config counts as the command if it is among the arguments at all.
 func gitSubcommand(args []word) (sub string, rest []word, dir string) {
 	for i := 0; i < len(args); i++ {
 		t := args[i].text
@@ -295,7 +297,8 @@ func readsConfig(args []string) bool {
 	return operands == 1 && !slices.ContainsFunc(args, changesConfig)
 }
 
-// changesConfig reports whether an argument of git config is a flag that changes something, or may be an abbreviation of one.
+// changesConfig reports whether an argument of git config is a flag that changes something, or may be an abbreviation
+// of one.
 func changesConfig(a string) bool {
 	name, _, _ := strings.Cut(a, "=")
 	if name == "-e" {
@@ -305,8 +308,8 @@ func changesConfig(a string) bool {
 		func(flag string) bool { return strings.HasPrefix(flag, name) })
 }
 
-// listsOwnConfig reports whether git config only reads the configuration of the repository itself. Without --local it also reads that of the user, where people
-// keep tokens.
+// listsOwnConfig reports whether git config only reads the configuration of the repository itself. Without --local it
+// also reads that of the user, where people keep tokens.
 func listsOwnConfig(args []string) bool {
 	has := func(some []string) bool {
 		return slices.ContainsFunc(args, func(a string) bool { return slices.Contains(some, a) })

@@ -53,13 +53,14 @@ func (p *Policy) groundOfDefault(m matcher, n need) Ground {
 	return Ground{By: ByDefault, Why: "needs no question"}
 }
 
-// tells reports whether the ground on which a need passes says something that those of its command do not say. Which files a command reads is a part of what
-// is known of the command.
+// tells reports whether the ground on which a need passes says something that those of its command do not say. Which
+// files a command reads is a part of what is known of the command.
 func (m matcher) tells(n need, by Basis) bool {
 	return by == ByRule || by == ByAnswer || !n.guess && (n.kind != reading || !m.shell)
 }
 
-// listPassed returns the grounds of a call that is allowed, each once. That the tool says what it touches counts only if it touches nothing.
+// listPassed returns the grounds of a call that is allowed, each once. That the tool says what it touches counts only
+// if it touches nothing.
 func listPassed(all []Ground) (list []Ground) {
 	for i, g := range all {
 		isPlainCall := i == 0 && g.By == ByDefault && len(all) > 1

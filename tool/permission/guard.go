@@ -112,7 +112,8 @@ func (a area) findCodeDir(path string) (what, root string) {
 	return "", ""
 }
 
-// codeDirReason returns why the files in a directory run later, by the names on the way to it; "": its name does not say so.
+// codeDirReason returns why the files in a directory run later, by the names on the way to it; "": its name does not
+// say so.
 func codeDirReason(parts []string) string {
 	name := plainName(parts[len(parts)-1])
 	if why := lookUpName(codeDirs, name); why != "" || len(parts) == 1 {
@@ -135,7 +136,8 @@ func codeFileReason(name string) string {
 	return lookUpName(codeFiles, name)
 }
 
-// lookUpName returns the entry of a name, or of a name for which it may be the short form that some file systems accept.
+// lookUpName returns the entry of a name, or of a name for which it may be the short form that some file systems
+// accept.
 func lookUpName(table map[string]string, name string) string {
 	if why := table[name]; why != "" || !strings.Contains(name, "~") {
 		return why
@@ -148,8 +150,8 @@ func lookUpName(table map[string]string, name string) string {
 	return ""
 }
 
-// plainName returns a name as file systems compare it that know more spellings than one: in lower case, without blanks and dots at its end, without the name of a stream
-// after a colon, and without characters that are not seen.
+// plainName returns a name as file systems compare it that know more spellings than one: in lower case, without blanks
+// and dots at its end, without the name of a stream after a colon, and without characters that are not seen.
 func plainName(name string) string {
 	name = strings.Map(func(r rune) rune {
 		if r >= 0x200b && r <= 0x200f || r >= 0x202a && r <= 0x202e || r >= 0x206a && r <= 0x206f || r == 0xfeff {
@@ -166,8 +168,8 @@ func plainName(name string) string {
 	return name
 }
 
-// isShortName reports whether a name is a short form of another one, such as git~1 of .git: at most six characters without dots, ~ with a number, and at most
-// three characters of the ending.
+// isShortName reports whether a name is a short form of another one, such as git~1 of .git: at most six characters
+// without dots, ~ with a number, and at most three characters of the ending.
 func isShortName(short, long string) bool {
 	stem, ending, _ := strings.Cut(short, ".")
 	stem, number, ok := strings.Cut(stem, "~")
@@ -175,7 +177,8 @@ func isShortName(short, long string) bool {
 		return false
 	}
 	long = long[strings.LastIndexByte(long, '/')+1:]
-	full, longEnding := strings.TrimLeft(long, "."), ""
+	full := strings.TrimLeft(long, ".")
+	longEnding := ""
 	if at := strings.LastIndexByte(full, '.'); at >= 0 {
 		full, longEnding = full[:at], full[at+1:]
 	}

@@ -32,11 +32,13 @@ func (s *shellAnalyzer) addGuesses(env, words []word) {
 	if !s.watched || len(words) == 0 {
 		return
 	}
-	name, args := words[0].text, words[1:]
+	name := words[0].text
+	args := words[1:]
 	if slices.Contains(copiers, name) {
 		s.addCopySources(args)
 	}
-	how, known := names, slices.Contains(recursivePrograms, name)
+	how := names
+	known := slices.Contains(recursivePrograms, name)
 	if known {
 		how = contents
 	}

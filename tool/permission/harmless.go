@@ -10,17 +10,20 @@ import (
 // A readOnlyRule says with which arguments a command only reads.
 // The zero value is a command that reads its operands as files and has no flag that does more.
 type readOnlyRule struct {
-	text     bool     // its arguments are texts, not files
-	skip     int      // how many operands come before the files, such as the pattern of grep
-	skipped  string   // letters of flags that replace those operands
-	most     int      // with more operands than this it does more than read; 0: any number
-	letters  string   // flags of one letter with which it does more than read
-	flags    []string // long flags with which it does more, without the dashes; abbreviations count too
-	values   string   // letters of flags whose value, joined or the next word, is not a file
-	valued   []string // long flags whose value may be the next word, without the dashes; abbreviations count too
-	inputs   []string // flags whose value, joined or the next word, is a file that it reads, as letters and as long flags; also those that take a value in only one of the systems
-	anywhere bool     // arguments that only the shell knows make no difference
-	// check returns the reason why the command is not harmless with these arguments; nil: there is nothing else to check.
+	text    bool     // its arguments are texts, not files
+	skip    int      // how many operands come before the files, such as the pattern of grep
+	skipped string   // letters of flags that replace those operands
+	most    int      // with more operands than this it does more than read; 0: any number
+	letters string   // flags of one letter with which it does more than read
+	flags   []string // long flags with which it does more, without the dashes; abbreviations count too
+	values  string   // letters of flags whose value, joined or the next word, is not a file
+	valued  []string // long flags whose value may be the next word, without the dashes; abbreviations count too
+	// flags whose value, joined or the next word, is a file that it reads, as letters and as long flags; also those
+	// that take a value in only one of the systems
+	inputs   []string
+	anywhere bool // arguments that only the shell knows make no difference
+	// check returns the reason why the command is not harmless with these arguments; nil: there is nothing else to
+	// check.
 	check func(args []word) string
 }
 
@@ -83,7 +86,8 @@ const unknownCommand = "is not a command that raddle knows to only read"
 // The files that the command reads are needs of their own: a command that only reads may still ask
 // because of a file outside of the workspace.
 func (s *shellAnalyzer) judgeCommand(words []word) (verdict Verdict, why string) {
-	name, args := words[0].text, words[1:]
+	name := words[0].text
+	args := words[1:]
 	if slices.Contains(versions, name) && len(args) == 1 && args[0].isPlain() && args[0].text == "--version" {
 		return Allow, ""
 	}
@@ -118,7 +122,9 @@ func (s *shellAnalyzer) judgeCommand(words []word) (verdict Verdict, why string)
 // It is empty if the command only reads. An argument that only the shell knows is refused, unless
 // the check of the rule looks at it: it might turn into a flag.
 func (r readOnlyRule) findViolation(args []word) string {
-	operands, ended, isValue := 0, false, notValue
+	operands := 0
+	ended := false
+	isValue := notValue
 	for i, a := range args {
 		value := isValue
 		isValue = notValue
@@ -157,10 +163,10 @@ func (r readOnlyRule) forbidsFlag(flag string) bool {
 	return strings.ContainsAny(flag[1:], r.letters) || slices.Contains(r.flags, flag[1:])
 }
 
-// fileArguments returns the arguments that may be files: operands, and values of flags; named reports whether an operand that is surely one names a file or directory. An argument
-// that turns out not to be a file does no harm: as a relative name, it lies in the workspace.
-// The first pass finds out whether the operands before the files, such as the pattern of grep, are
-// given by a flag instead: then all operands are files.
+// fileArguments returns the arguments that may be files: operands, and values of flags; named reports whether an
+// operand that is surely one names a file or directory. An argument that turns out not to be a file does no harm: as a
+// relative name, it lies in the workspace. The first pass finds out whether the operands before the files, such as the
+// pattern of grep, are given by a flag instead: then all operands are files.
 func (r readOnlyRule) fileArguments(args []word) (files []word, named bool) {
 	skip := r.skip
 	for _, a := range args {
@@ -172,7 +178,8 @@ func (r readOnlyRule) fileArguments(args []word) (files []word, named bool) {
 		}
 	}
 	sure := skip
-	ended, isValue := false, notValue
+	ended := false
+	isValue := notValue
 	for _, a := range args {
 		value := isValue
 		isValue = notValue
@@ -212,8 +219,8 @@ func (r readOnlyRule) fileArguments(args []word) (files []word, named bool) {
 	return files, named
 }
 
-// replacesOperand reports whether a flag gives what would be the first operand, such as grep -e: as a long flag, or as a letter of a short one that is
-// not the value of another letter.
+// replacesOperand reports whether a flag gives what would be the first operand, such as grep -e: as a long flag, or as
+// a letter of a short one that is not the value of another letter.
 func (r readOnlyRule) replacesOperand(flag string) bool {
 	if !strings.HasPrefix(flag, "-") || strings.HasPrefix(flag, "--") {
 		return strings.HasPrefix(flag, "--") && replacesPattern(flag)
@@ -238,8 +245,8 @@ const (
 	fileValue                   // a file that is read
 )
 
-// flagValues returns what of a flag may be the name of a file: the text behind =, or what follows any letter of joined short flags up to one whose value is not a file. next says what the
-// next word is.
+// flagValues returns what of a flag may be the name of a file: the text behind =, or what follows any letter of joined
+// short flags up to one whose value is not a file. next says what the next word is.
 func (r readOnlyRule) flagValues(flag string) (tails []string, next valueKind) {
 	if long, ok := strings.CutPrefix(flag, "--"); ok {
 		name, value, joined := strings.Cut(long, "=")

@@ -11,7 +11,8 @@ var hiddenInHome = []Rule{
 }
 
 // judgeHome returns why a file of the workspace needs a question because it is, or may hold, a hidden file of the home
-// directory; "": it needs none. The names of everything below a directory count as its contents do: they tell which keys there are.
+// directory; "": it needs none. The names of everything below a directory count as its contents do: they tell which
+// keys there are.
 func (m matcher) judgeHome(n need) (why string) {
 	if n.kind != reading && n.kind != writing || n.guess || n.fallback != Allow || !m.area.holdsHome {
 		return ""

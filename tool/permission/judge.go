@@ -98,8 +98,8 @@ func (j *judgement) stop(n need, verdict Verdict, ground Ground) {
 	j.offer(n, ground.Rule != "")
 }
 
-// offer adds the rules that would have allowed a need: the narrowest one, and the one of its first words. A rule that asks wants to be heard each time, so
-// that no words are offered for it.
+// offer adds the rules that would have allowed a need: the narrowest one, and the one of its first words. A rule that
+// asks wants to be heard each time, so that no words are offered for it.
 func (j *judgement) offer(n need, byRule bool) {
 	grant, ok := j.m.narrowestGrant(n)
 	if !ok {
@@ -109,7 +109,8 @@ func (j *judgement) offer(n need, byRule bool) {
 	if byRule {
 		j.Lasting = false
 	} else if text, ok := j.m.grantWords(n); ok {
-		words, j.wider = text, true
+		words = text
+		j.wider = true
 	}
 	if key := "grant " + grant; !j.seen[key] {
 		j.seen[key] = true
@@ -120,8 +121,8 @@ func (j *judgement) offer(n need, byRule bool) {
 	}
 }
 
-// decide returns the decision about the needs that were noted. Grant is dropped if a part cannot be named by a rule, or is a risk, because a rule would
-// then allow more than the person has seen.
+// decide returns the decision about the needs that were noted. Grant is dropped if a part cannot be named by a rule, or
+// is a risk, because a rule would then allow more than the person has seen.
 func (j *judgement) decide(needs []need) Decision {
 	d := j.Decision
 	d.Grounds = j.stopped
@@ -139,7 +140,8 @@ func (j *judgement) decide(needs []need) Decision {
 		d.Model = j.describeDenial()
 	}
 	if d.Verdict != Ask || !j.nameable || len(d.Risks) > 0 {
-		d.Grant, d.Lasting = nil, false
+		d.Grant = nil
+		d.Lasting = false
 	}
 	if len(d.Grant) == 0 || !j.wider {
 		d.Words = nil

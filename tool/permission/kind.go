@@ -76,8 +76,8 @@ func ruleKinds() (names []string) {
 	return names
 }
 
-// coversCommand reports whether a rule covers a command: its words, with the variables before them. A command that runs its input is covered by a single
-// star only.
+// coversCommand reports whether a rule covers a command: its words, with the variables before them. A command that runs
+// its input is covered by a single star only.
 func coversCommand(_ matcher, r Rule, n need) bool {
 	if r.broken || !namesProtected(r, n) {
 		return false

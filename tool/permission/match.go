@@ -71,13 +71,14 @@ func (m matcher) coversNames(r Rule, n need) bool {
 	return n.kind.row().covers(m, r, n)
 }
 
-// namesHost reports whether a pattern that matches a host names it, and not any host: it has the whole name before its first
-// star, or at least one number of its address.
+// namesHost reports whether a pattern that matches a host names it, and not any host: it has the whole name before its
+// first star, or at least one number of its address.
 func namesHost(pattern, host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
 	}
-	pattern, host = strings.ToLower(pattern), strings.Trim(strings.ToLower(host), "[]")
+	pattern = strings.ToLower(pattern)
+	host = strings.Trim(strings.ToLower(host), "[]")
 	if argumentsText().MatchString(pattern) && !strings.HasPrefix(pattern, "http") {
 		_, pattern, _ = strings.Cut(pattern, "=")
 	}
@@ -106,8 +107,8 @@ func (m matcher) appliesTo(r Rule, n need) bool {
 	return r.bare || !m.shell || n.kind == command
 }
 
-// isAbout reports whether a rule is about the tool of the call: by its name, by that of the tool like which it is judged, or by that of the tool to which the call
-// is passed on.
+// isAbout reports whether a rule is about the tool of the call: by its name, by that of the tool like which it is
+// judged, or by that of the tool to which the call is passed on.
 func (m matcher) isAbout(r Rule) bool {
 	return slices.ContainsFunc([]string{m.tool, m.own, m.passed}, func(name string) bool { return name != "" && matchesWildcard(r.tool, name) })
 }

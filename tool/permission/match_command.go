@@ -90,7 +90,8 @@ func forbidsLoosely(pattern []string, words []word) matchLevel {
 			letters += w.text[1:]
 		}
 	}
-	at, skip := 1, false
+	at := 1
+	skip := false
 	for i, p := range pattern[1:] {
 		switch {
 		case p == "*" && i == len(pattern)-2:

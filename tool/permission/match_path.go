@@ -33,7 +33,8 @@ func (m matcher) absolutePattern(r Rule) string {
 // first wildcard are followed, as they are in the paths of calls.
 func (m matcher) pathPattern(r Rule) string {
 	p := m.absolutePattern(r)
-	base, rest := p, ""
+	base := p
+	rest := ""
 	if strings.ContainsAny(dropEscaped(p), "*?[{") {
 		base, rest = doublestar.SplitPattern(p)
 		rest = "/" + rest
@@ -147,7 +148,8 @@ func (p *pathPattern) addPattern(text string) bool {
 // expandBraces returns the patterns that result from one with braces. It reports false if there are
 // too many.
 func expandBraces(pattern string) ([]string, bool) {
-	done, open := []string{}, []string{pattern}
+	done := []string{}
+	open := []string{pattern}
 	for len(open) > 0 {
 		one := open[len(open)-1]
 		open = open[:len(open)-1]
@@ -206,7 +208,8 @@ func (p pathPattern) comparePath(path string) (matches, below bool) {
 		parts := slices.DeleteFunc(strings.Split(side.path, "/"), func(part string) bool { return part == "" })
 		for _, pattern := range side.patterns {
 			m, b := compareParts(pattern, parts)
-			matches, below = matches || m, below || b
+			matches = matches || m
+			below = below || b
 		}
 	}
 	return matches, below || p.unclear

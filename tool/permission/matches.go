@@ -17,7 +17,9 @@ func (p *Policy) MatchesRule(ctx context.Context, r Rule, t tool.Tool, c tool.Ca
 		return true, nil
 	}
 	only := *p
-	only.Rules, only.Granted, only.Mode = []Rules{{Deny: []Rule{r}}}, nil, ModeEdits
+	only.Rules = []Rules{{Deny: []Rule{r}}}
+	only.Granted = nil
+	only.Mode = ModeEdits
 	d, err := only.Decide(ctx, t, c)
 	return d.Verdict == Deny || slices.ContainsFunc(d.Parts, func(part Part) bool { return part.Rule != "" }), err
 }

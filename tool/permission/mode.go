@@ -82,8 +82,8 @@ const inBoxMode = "; nothing asks in the mode box"
 // boxAdvice informs the model what to do after ModeBox has denied a call.
 const boxAdvice = "In the mode box no person is asked. Do it in another way that needs no permission, or say at the end what a person has to do."
 
-// deniesQuestion reports whether a need that would ask is denied, because nothing asks in ModeBox but a call that wants out of the box, or to hosts from it,
-// where a person can answer.
+// deniesQuestion reports whether a need that would ask is denied, because nothing asks in ModeBox but a call that wants
+// out of the box, or to hosts from it, where a person can answer.
 func (p *Policy) deniesQuestion(m matcher, n need) bool {
 	return p.Mode == ModeBox && !(p.Person && (m.unboxed || n.kind == network && m.boxHosts > 0))
 }
@@ -118,8 +118,8 @@ func (p *Policy) judgeByMode(m matcher, n need) (Verdict, Ground) {
 	return Allow, p.groundOfDefault(m, n)
 }
 
-// sampleCall returns the verdict on a call of a tool with arguments that fit its schema and name a file of the workspace. known is false if
-// other arguments may lead to another verdict.
+// sampleCall returns the verdict on a call of a tool with arguments that fit its schema and name a file of the
+// workspace. known is false if other arguments may lead to another verdict.
 func (p *Policy) sampleCall(t tool.Tool) (v Verdict, known bool) {
 	args, ok := sampleArguments(t.Schema)
 	if !ok {

@@ -109,8 +109,8 @@ func isURLOnHost(narrow, host string) bool {
 	return ok && path && (scheme == "https" || scheme == "http") && name == host && !strings.ContainsAny(host, "*\\")
 }
 
-// placeWithin reports whether a rule is about files below a directory that another rule allows with everything in it. Links are
-// followed as they are now.
+// placeWithin reports whether a rule is about files below a directory that another rule allows with everything in it.
+// Links are followed as they are now.
 func (m matcher) placeWithin(r, wide Rule) bool {
 	dir, ok := strings.CutSuffix(m.pathPattern(wide), "/**")
 	if !ok || strings.ContainsAny(dropEscaped(dir), "*?[{") || strings.ContainsAny(r.pattern, `{\`) || !doublestar.ValidatePattern(r.pattern) ||

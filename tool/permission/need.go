@@ -33,8 +33,8 @@ type need struct {
 	via   []string // of a file: further names under which it is reached, before links are followed
 	hosts []string // the forms in which a rule may name a host
 	dirs  []string // of a command: the directories in which it may start; none: they are not known
-	// content is a digest of what the names in the need mean now: of the files that a command runs, or of the definition of a tool.
-	// Empty: nothing that could change, or it is not known.
+	// content is a digest of what the names in the need mean now: of the files that a command runs, or of the
+	// definition of a tool. Empty: nothing that could change, or it is not known.
 	content string
 	changed bool   // of a call: the tool has another definition than before
 	named   naming // of a host: what a rule that allows it must name
@@ -48,7 +48,8 @@ type need struct {
 	stdin   bool // of a command: it runs what it reads as code
 	changes bool // of a call or a host: the call may change something
 
-	risk string // of a command: the harm that it may do, as the end of a sentence that begins with "it"; empty: none that is known
+	// of a command: the harm that it may do, as the end of a sentence that begins with "it"; empty: none that is known
+	risk string
 
 	protected []protectedWord // of a command: protected places that a rule must name
 
@@ -110,10 +111,12 @@ func (p *Policy) listNeeds(ctx context.Context, t tool.Tool, touch tool.Touch, m
 		}
 		n := need{kind: network, text: host, hosts: m.hostForms(host), fallback: Ask, why: "is on the network", changes: t.Effect != tool.ReadOnly && touch.Passed == nil}
 		if slices.Contains(touch.Private, host) {
-			n.named, n.why = itsPlace, "is this machine or lies in a private network"
+			n.named = itsPlace
+			n.why = "is this machine or lies in a private network"
 		}
 		if host == "*" {
-			n.text, n.why = t.Name, "reaches the network, and does not say where"
+			n.text = t.Name
+			n.why = "reaches the network, and does not say where"
 		}
 		needs = append(needs, n)
 	}
@@ -144,14 +147,19 @@ func (p *Policy) callNeed(t tool.Tool, touch tool.Touch) need {
 	trusted := p.Trusted != nil && p.Trusted(t.Name)
 	switch {
 	case t.Effect == tool.Dangerous:
-		n.fallback, n.why = Ask, "is declared dangerous"
+		n.fallback = Ask
+		n.why = "is declared dangerous"
 	case p.Untrusted != nil && p.Untrusted(t.Name):
-		n.fallback, n.why, n.opaque = Ask, noConsent, true
+		n.fallback = Ask
+		n.why = noConsent
+		n.opaque = true
 	case touch.Unknown != "":
-		n.fallback, n.why = Ask, touch.Unknown
+		n.fallback = Ask
+		n.why = touch.Unknown
 	case t.Touches != nil || trusted || t.Effect == tool.ReadOnly:
 	default:
-		n.fallback, n.why = Ask, "does not declare what it touches"
+		n.fallback = Ask
+		n.why = "does not declare what it touches"
 	}
 	return n
 }

@@ -106,7 +106,8 @@ func placesVia(dir, path string) (all, via []string, err error) {
 // case are the same where fold is set.
 func isWithin(dir, path string, fold bool) bool {
 	if fold {
-		dir, path = strings.ToLower(dir), strings.ToLower(path)
+		dir = strings.ToLower(dir)
+		path = strings.ToLower(path)
 	}
 	if dir == path {
 		return true
@@ -117,7 +118,8 @@ func isWithin(dir, path string, fold bool) bool {
 	return strings.HasPrefix(path, dir)
 }
 
-// isDevice reports whether a path is a device that does not count as a file: data that is read from it or written to it stays in the call.
+// isDevice reports whether a path is a device that does not count as a file: data that is read from it or written to it
+// stays in the call.
 func isDevice(path string) bool {
 	switch path {
 	case "/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr":
@@ -173,22 +175,28 @@ func (a area) fileNeed(f needKind, how reach, text, dir, name string) need {
 	n := need{kind: f, reach: how, text: text}
 	paths, via, err := placesVia(dir, name)
 	if err != nil {
-		n.fallback, n.why = Ask, fmt.Sprintf("cannot be looked at (%v)", err)
+		n.fallback = Ask
+		n.why = fmt.Sprintf("cannot be looked at (%v)", err)
 		return n
 	}
-	n.paths, n.via = paths, via
+	n.paths = paths
+	n.via = via
 	for _, path := range paths {
 		if what, root := a.guardReason(path); f == writing && what != "" {
-			n.fallback, n.root, n.why = Ask, root, "is not written without asking: "+what
+			n.fallback = Ask
+			n.root = root
+			n.why = "is not written without asking: " + what
 			return n
 		}
 		if !a.isInside(f, path) {
-			n.fallback, n.why = Ask, "is outside the workspace"
+			n.fallback = Ask
+			n.why = "is outside the workspace"
 			if path != filepath.Clean(name) {
 				n.why += " (" + path + ")"
 			}
 		} else if f == reading && n.fallback == Allow && isPipe(path) {
-			n.fallback, n.why = Ask, "is a pipe, which may never end"
+			n.fallback = Ask
+			n.why = "is a pipe, which may never end"
 		}
 	}
 	return n
@@ -238,7 +246,8 @@ func (a area) expandPattern(dir, pattern string) (names []string, ok bool) {
 	if pattern, ok = absoluteGlob(dir, pattern); !ok {
 		return nil, false
 	}
-	base, wildcards := "", 0
+	base := ""
+	wildcards := 0
 	for part := range strings.SplitSeq(filepath.ToSlash(pattern), "/") {
 		switch {
 		case strings.HasPrefix(part, ".") && !strings.HasPrefix(part, ".\\") && strings.ContainsAny(dropEscaped(part), "*?[") &&
@@ -264,8 +273,8 @@ func (a area) expandPattern(dir, pattern string) (names []string, ok bool) {
 	return globNames(pattern)
 }
 
-// absoluteGlob returns a pattern of files as an absolute one, relative to a directory, with ? for each class of characters. It reports false if
-// shells read the pattern in different ways.
+// absoluteGlob returns a pattern of files as an absolute one, relative to a directory, with ? for each class of
+// characters. It reports false if shells read the pattern in different ways.
 func absoluteGlob(dir, pattern string) (string, bool) {
 	pattern, ok := widenClasses(pattern)
 	if ok && !filepath.IsAbs(pattern) {
@@ -274,7 +283,8 @@ func absoluteGlob(dir, pattern string) (string, bool) {
 	return pattern, ok
 }
 
-// globNames returns the names that a pattern of absoluteGlob matches now. It reports false if there are too many, or if they cannot be known.
+// globNames returns the names that a pattern of absoluteGlob matches now. It reports false if there are too many, or if
+// they cannot be known.
 func globNames(pattern string) ([]string, bool) {
 	names, err := filepath.Glob(pattern)
 	parts := partsOf(pattern)
@@ -485,8 +495,9 @@ func (p *Policy) HiddenFilter(tool string) func(path string) bool {
 	}
 }
 
-// PlacesOutside returns where rules that deny or ask about what a tool reads may mean something outside of the workspace: for each the directory before
-// its first wildcard, or the path that it names. HiddenFilter says what below them is meant.
+// PlacesOutside returns where rules that deny or ask about what a tool reads may mean something outside of the
+// workspace: for each the directory before its first wildcard, or the path that it names. HiddenFilter says what below
+// them is meant.
 func (p *Policy) PlacesOutside(tool string) (places []string) {
 	a, err := p.resolveArea()
 	if err != nil {

@@ -21,8 +21,9 @@ type Policy struct {
 	Mode      Mode    // what runs without a question where no rule decides; empty: ModeEdits
 	Workspace string  // absolute; where tools run, and what they may read and write
 	// Env is the environment in which commands run, as "NAME=value"; nil: that of this process.
-	Env  []string
-	Home string // absolute, the meaning of ~; if the workspace contains it, its hidden files ask; empty: a path with ~ asks
+	Env []string
+	// absolute, the meaning of ~; if the workspace contains it, its hidden files ask; empty: a path with ~ asks
+	Home string
 
 	// Readable are directories outside of the workspace that may be read without asking: the
 	// agent's own. Writing there asks, even if they are inside of the workspace.
@@ -41,12 +42,15 @@ type Policy struct {
 	// declared dangerous. nil: no tool is trusted.
 	Trusted func(name string) bool
 
-	// Untrusted reports whether a tool is a script that no person consented to. Each of its calls asks, or runs as a whole in the box. nil: no tool is.
+	// Untrusted reports whether a tool is a script that no person consented to. Each of its calls asks, or runs as a
+	// whole in the box. nil: no tool is.
 	Untrusted func(name string) bool
 
-	// Box is where the commands of calls run that no rule decides and that would ask otherwise, in ModeEdits and ModeBox; nil: there is none, and they ask.
+	// Box is where the commands of calls run that no rule decides and that would ask otherwise, in ModeEdits and
+	// ModeBox; nil: there is none, and they ask.
 	Box *Box
-	// Person reports that a person is at a terminal. In ModeBox a call that wants out of the box asks this person; without one it is denied.
+	// Person reports that a person is at a terminal. In ModeBox a call that wants out of the box asks this person;
+	// without one it is denied.
 	Person bool
 }
 
@@ -75,21 +79,23 @@ type Decision struct {
 	// Allowed reports whether rules or answers allow the commands of the call. If it is false, the commands that no
 	// rule allows could learn what is in the environment, and run only because they are known to be harmless.
 	Allowed bool
-	// Unasked reports whether the call runs a command that no rule and no answer allows, because it is known to be harmless now, and none that needs one of
-	// them. What makes it harmless, such as the settings of a repository, may change before it runs.
+	// Unasked reports whether the call runs a command that no rule and no answer allows, because it is known to be
+	// harmless now, and none that needs one of them. What makes it harmless, such as the settings of a repository, may
+	// change before it runs.
 	Unasked bool
-	// Words lists the rules that a person can give for the run in place of Grant: they allow every command that begins with the same first words. Empty: no
-	// part of the call has such words.
+	// Words lists the rules that a person can give for the run in place of Grant: they allow every command that begins
+	// with the same first words. Empty: no part of the call has such words.
 	Words []string
 	// Lasting reports whether Grant would allow the call in the next run, too. It is false if a rule
 	// that asks was the reason.
 	Lasting bool
-	// Boxed reports whether the commands of the call run in the box of the policy: it is allowed only there, or asks for hosts only, which an answer
-	// opens to the box.
+	// Boxed reports whether the commands of the call run in the box of the policy: it is allowed only there, or asks
+	// for hosts only, which an answer opens to the box.
 	Boxed bool
 	// Hosts are the hosts that a boxed call says it reaches, without those that are denied.
 	Hosts []string
-	// Grounds say what decided: of a call that is allowed what let each thing pass that it needs, otherwise what asks or denies.
+	// Grounds say what decided: of a call that is allowed what let each thing pass that it needs, otherwise what asks
+	// or denies.
 	Grounds []Ground
 }
 
@@ -101,9 +107,9 @@ type Part struct {
 	Rule   string // the rule that decided, with its place; empty: no rule did
 }
 
-// Decide decides on a call. It returns an error if the tool cannot use the arguments, if the
-// policy names no workspace, or if ctx ends; then the call must not run. Looking at the surroundings of the call takes at most
-// ten seconds: what is not known by then asks.
+// Decide decides on a call. It returns an error if the tool cannot use the arguments, if the policy names no workspace,
+// or if ctx ends; then the call must not run. Looking at the surroundings of the call takes at most ten seconds: what
+// is not known by then asks.
 func (p *Policy) Decide(ctx context.Context, t tool.Tool, c tool.Call) (Decision, error) {
 	m, needs, err := p.analyzeCall(ctx, t, c.Args)
 	if err == nil && ctx.Err() != nil {
@@ -113,7 +119,8 @@ func (p *Policy) Decide(ctx context.Context, t tool.Tool, c tool.Call) (Decision
 		return Decision{}, err
 	}
 	d := p.judgeNeeds(m, needs)
-	d.Does, d.Command = m.describeCall(needs), m.command
+	d.Does = m.describeCall(needs)
+	d.Command = m.command
 	if d.Boxed {
 		if d.Unasked = true; d.Verdict == Ask {
 			d.Does = listNames("run a command in the box, which reaches", d.Hosts)
@@ -211,7 +218,8 @@ func (p *Policy) analyzeCall(ctx context.Context, t tool.Tool, args json.RawMess
 		m.boxHosts = len(touch.Network)
 	}
 	if touch.Like != "" {
-		m.tool, m.own = touch.Like, t.Name
+		m.tool = touch.Like
+		m.own = t.Name
 	}
 	if touch.Passed != nil {
 		m.passed, m.passedArgs = touch.Passed.Tool, argumentTexts(touch.Passed.Args)
@@ -243,7 +251,8 @@ func (p *Policy) OnlyReads(t tool.Tool, args json.RawMessage) bool {
 // The order is that of the package's description. A rule that denies and only may match asks, and a
 // grant of this run has then been compared before.
 func (p *Policy) decideNeed(m matcher, n need) (Verdict, Ground) {
-	best, rule := no, Rule{}
+	best := no
+	rule := Rule{}
 	for _, rules := range p.Rules {
 		for _, r := range rules.Deny {
 			f := m.forbidsNeed(r, n)
@@ -251,7 +260,8 @@ func (p *Policy) decideNeed(m matcher, n need) (Verdict, Ground) {
 				f = maybe
 			}
 			if f > best {
-				best, rule = f, r
+				best = f
+				rule = r
 			}
 		}
 	}
@@ -280,7 +290,8 @@ func (p *Policy) decideNeed(m matcher, n need) (Verdict, Ground) {
 	if why := p.describeChange(m, n); why != "" {
 		return Ask, Ground{By: ByDefault, Why: why}
 	}
-	v, ground := Ask, Ground{By: ByDefault, Why: m.judgeHome(n)}
+	v := Ask
+	ground := Ground{By: ByDefault, Why: m.judgeHome(n)}
 	if ground.Why == "" {
 		v, ground = p.judgeByMode(m, n)
 	}

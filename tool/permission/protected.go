@@ -12,8 +12,8 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// A protectedWord is a word of a command that names a protected place, or may name one. What the command does with it is not known, so a rule that allows the command
-// must name the word, too.
+// A protectedWord is a word of a command that names a protected place, or may name one. What the command does with it
+// is not known, so a rule that allows the command must name the word, too.
 type protectedWord struct {
 	index int  // among the assignments and words of the command; -1: no single word of it names the place
 	place need // what a rule about files must allow
@@ -39,7 +39,8 @@ func (s *shellAnalyzer) protectPlaces(n *need) {
 
 // describeProtected says why a command asks that names protected places, of which there is at least one.
 func describeProtected(found []protectedWord) string {
-	first, others := found[0].place, map[string]bool{}
+	first := found[0].place
+	others := map[string]bool{}
 	for _, w := range found {
 		if w.place.text != first.text {
 			others[w.place.text] = true
@@ -52,9 +53,9 @@ func describeProtected(found []protectedWord) string {
 	return fmt.Sprintf("may write %s%s, which is not done without asking: %s", first.text, more, first.why)
 }
 
-// findProtected lists all protected places that the words of a command name, whatever the command does with them: each word, the value behind =, the
-// end of a joined flag, what is in a text for another program, and the directory in which the command works. A word that may name more files than
-// raddle looks at counts as one that names a protected place.
+// findProtected lists all protected places that the words of a command name, whatever the command does with them: each
+// word, the value behind =, the end of a joined flag, what is in a text for another program, and the directory in which
+// the command works. A word that may name more files than raddle looks at counts as one that names a protected place.
 func (s *shellAnalyzer) findProtected(n need) (found []protectedWord) {
 	found = slices.Clone(s.found)
 	for _, dir := range s.dirs {
@@ -94,9 +95,12 @@ func isReplacement(words []word) bool {
 	return words[0].text == "sed" && sedReplaces(words[1:]) && allPlain(words) && !slices.ContainsFunc(words[1:], editsInPlace)
 }
 
-// isOnlyText reports whether the last of some words is a message, or a pattern of names to leave out or to look for: no file.
+// isOnlyText reports whether the last of some words is a message, or a pattern of names to leave out or to look for: no
+// file.
 func isOnlyText(words []word) bool {
-	name, last, before := filepath.Base(words[0].text), words[len(words)-1].text, words[len(words)-2].text
+	name := filepath.Base(words[0].text)
+	last := words[len(words)-1].text
+	before := words[len(words)-2].text
 	if len(words) == 2 {
 		before = ""
 	}
@@ -116,8 +120,8 @@ func isOnlyText(words []word) bool {
 	return slices.Contains(patterns, before) || strings.Contains(last, "=") && slices.Contains(append(patterns, "--ignore"), flag)
 }
 
-// wordTexts lists the texts that a word may become: as it is written, as far as the shell's expansions are known, and the names that it matches as a pattern of files.
-// all is false if there are too many such names.
+// wordTexts lists the texts that a word may become: as it is written, as far as the shell's expansions are known, and
+// the names that it matches as a pattern of files. all is false if there are too many such names.
 func wordTexts(dirs []string, w word) (texts []string, all bool) {
 	texts = append([]string{w.text}, w.maybe...)
 	if w.glob == "" {
@@ -169,8 +173,8 @@ func placeNeed(text string, paths []string, why, root string) need {
 	return need{kind: writing, reach: itself, text: text, paths: paths, root: root, why: why, fallback: Ask}
 }
 
-// namesIn lists the parts of a word that may be paths: see pathsIn. In addition, any letter of joined flags may be the last one before the path, ~ may stand anywhere, and
-// the name of a file follows a command of sed.
+// namesIn lists the parts of a word that may be paths: see pathsIn. In addition, any letter of joined flags may be the
+// last one before the path, ~ may stand anywhere, and the name of a file follows a command of sed.
 func namesIn(home string, words []word, text string) (names []string) {
 	names = pathsIn(text)
 	if strings.HasPrefix(text, "-") && !strings.HasPrefix(text, "--") {
@@ -299,11 +303,13 @@ func (a area) protectReason(path string) (what, root string) {
 // possibleTexts returns the texts that a word may become as far as the text at hand says so: with variables that it assigns, the home directory, braces and all forms of
 // quotes. What is not known is left out. all is false if there are too many.
 func (s *shellWalk) possibleTexts(n *syntax.Word) (texts []string, all bool) {
-	rounds, all := 1, true
+	rounds := 1
+	all = true
 	for node := range syntax.Preorder(n) {
 		if p, ok := node.(*syntax.ParamExp); ok && p.Param != nil {
 			v := s.values[p.Param.Value]
-			rounds, all = max(rounds, len(v.texts)), all && !v.more
+			rounds = max(rounds, len(v.texts))
+			all = all && !v.more
 		}
 	}
 	for round := range rounds {
@@ -374,7 +380,8 @@ func (s *shellWalk) recordValue(name string, n *syntax.Word) {
 	if n == nil || s.values == nil {
 		return
 	}
-	w, v := s.resolveWord(n), s.values[name]
+	w := s.resolveWord(n)
+	v := s.values[name]
 	texts, all := wordTexts(s.dirs, w)
 	if w.glob == "" {
 		texts = texts[len(texts)-1:]

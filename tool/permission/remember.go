@@ -91,9 +91,13 @@ func insertRules(text []byte, rules []string) []byte {
 	if len(bytes.TrimSpace(text)) == 0 {
 		text = []byte(fileHead)
 	}
-	at, head, indent := len(text), "allow:\n", "  "
+	at := len(text)
+	head := "allow:\n"
+	indent := "  "
 	if line, column, found := allowEnd(text); found {
-		at, head, indent = lineEnd(text, line), "", strings.Repeat(" ", max(column, 0))
+		at = lineEnd(text, line)
+		head = ""
+		indent = strings.Repeat(" ", max(column, 0))
 	}
 	var b strings.Builder
 	if at > 0 && text[at-1] != '\n' {
@@ -114,7 +118,8 @@ func allowEnd(text []byte) (line, column int, found bool) {
 	}
 	top := doc.Content[0]
 	for i := 0; i+1 < len(top.Content); i += 2 {
-		key, list := top.Content[i], top.Content[i+1]
+		key := top.Content[i]
+		list := top.Content[i+1]
 		switch {
 		case key.Value != "allow":
 		case len(list.Content) == 0:

@@ -51,8 +51,8 @@ func (s *shellAnalyzer) describeRemoved(words []word) string {
 	return strings.Join(slices.DeleteFunc(list, func(text string) bool { return text == "" }), ", ")
 }
 
-// describeTree returns a path relative to the workspace, with the number of files below it. It is empty if there is nothing.
-// Counting stops at a limit, so that a question about a large directory does not take long.
+// describeTree returns a path relative to the workspace, with the number of files below it. It is empty if there is
+// nothing. Counting stops at a limit, so that a question about a large directory does not take long.
 func (a area) describeTree(path string) string {
 	name := path
 	if rel, err := filepath.Rel(a.workspace, path); err == nil && isWithin(a.workspace, filepath.Clean(path), false) {
@@ -64,7 +64,8 @@ func (a area) describeTree(path string) string {
 		}
 		return name
 	}
-	files, more := 0, ""
+	files := 0
+	more := ""
 	_ = filepath.WalkDir(path, func(_ string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() {
 			if files++; files >= maxCounted {

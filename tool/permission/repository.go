@@ -14,7 +14,8 @@ import (
 	"raddle.dev/internal/base/plainfile"
 )
 
-// deepestSubmodule is how many submodules in submodules are looked at, and mostRepositories how many repositories in a decision.
+// deepestSubmodule is how many submodules in submodules are looked at, and mostRepositories how many repositories in a
+// decision.
 const (
 	deepestSubmodule = 5
 	mostRepositories = 50
@@ -47,9 +48,10 @@ func newRepositoryLooks(ctx context.Context, env []string) *repositoryLooks {
 	return l
 }
 
-// judgeRepositories returns why a command of git that only reads may do more in the directories in which it may work: the repository there
-// names programs that git would run, or is none that a person made with git. It is empty if nothing speaks against the command.
-// git itself is asked what it would use: its search for a repository and for settings is not imitated.
+// judgeRepositories returns why a command of git that only reads may do more in the directories in which it may work:
+// the repository there names programs that git would run, or is none that a person made with git. It is empty if
+// nothing speaks against the command. git itself is asked what it would use: its search for a repository and for
+// settings is not imitated.
 func (s *shellAnalyzer) judgeRepositories(args []word) (why string) {
 	dirs, _, _, known := s.gitCommand(args)
 	if s.lost || !known {
@@ -87,7 +89,8 @@ func (s *shellAnalyzer) lookAtRepository(dir string, depth int) (why string) {
 	return s.looks.known[dir]
 }
 
-// judgeRepository returns why git may run a program in a directory, or read files of another place. judgeSub does so for a submodule.
+// judgeRepository returns why git may run a program in a directory, or read files of another place. judgeSub does so
+// for a submodule.
 func (a area) judgeRepository(dir string, looks *repositoryLooks, judgeSub func(dir string) string) (why string) {
 	if !isDir(dir) {
 		if dir == a.workspace {
@@ -134,8 +137,8 @@ func (a area) judgeRepository(dir string, looks *repositoryLooks, judgeSub func(
 	return ""
 }
 
-// mayBecomeRepository reports whether a directory, or one above it, has parts of a repository without a working tree before one has a .git: a person who can
-// write files can add the others at any time.
+// mayBecomeRepository reports whether a directory, or one above it, has parts of a repository without a working tree
+// before one has a .git: a person who can write files can add the others at any time.
 func mayBecomeRepository(dir string) bool {
 	for {
 		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
@@ -160,10 +163,12 @@ func resolveOr(path string) string {
 	return path
 }
 
-// ownsRepository reports whether a repository is one of the workspace, or one around it: its files, and the working tree that it shows, belong together. A file
-// named .git and the setting core.worktree may name any other place. A linked working tree is known by the file that git keeps for it in the repository.
+// ownsRepository reports whether a repository is one of the workspace, or one around it: its files, and the working
+// tree that it shows, belong together. A file named .git and the setting core.worktree may name any other place. A
+// linked working tree is known by the file that git keeps for it in the repository.
 func (a area) ownsRepository(r *gitrepo.Repository) bool {
-	top, dir := resolveOr(r.Top), resolveOr(r.Dir)
+	top := resolveOr(r.Top)
+	dir := resolveOr(r.Dir)
 	around := func(path string) bool {
 		return isWithin(a.workspace, path, false) || isWithin(path, a.workspace, false)
 	}
@@ -211,8 +216,8 @@ var programSections = []string{"alias", "browser", "credential", "difftool", "fi
 var programKeys = []string{"alternaterefscommand", "askpass", "browser", "clean", "cmd", "command", "custompath", "difffilter", "driver", "editor", "external", "fsmonitor", "gitproxy", "guitool", "helper", "packobjectshook",
 	"pager", "partialclone", "process", "program", "promisor", "proxycommand", "receivepack", "smudge", "sshcommand", "templatedir", "textconv", "tool", "tunnel", "uploadpack", "vcs", "viewer"}
 
-// namesProgram reports whether a setting lets the repository, or a file of the workspace, name a program that git may run. Settings of the user and of the
-// system may do so, unless the program lies in the workspace.
+// namesProgram reports whether a setting lets the repository, or a file of the workspace, name a program that git may
+// run. Settings of the user and of the system may do so, unless the program lies in the workspace.
 func (a area) namesProgram(s gitrepo.ConfigEntry) bool {
 	key := strings.ToLower(s.Key)
 	section, _, _ := strings.Cut(key, ".")

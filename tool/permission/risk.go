@@ -108,7 +108,8 @@ const inputRisk = "runs its input as code"
 // stdin is what makes "curl … | sh" a download that runs, which risksOf finds. It is true as well
 // for a program that runs a file it is given, if that file is the input, a device or not known yet.
 func (s *shellAnalyzer) riskOf(words []word) (risk string, stdin bool) {
-	name, args := filepath.Base(words[0].text), words[1:]
+	name := filepath.Base(words[0].text)
+	args := words[1:]
 	if it, ok := interpreterOf(name); ok && !s.functions[words[0].text] {
 		if reads, _ := it.runsCode(args); reads {
 			return inputRisk, true
@@ -225,7 +226,8 @@ func gitDestroys(args []word) string {
 		return ""
 	}
 	const loses = "throws away work that is kept nowhere else"
-	sub, rest := args[i].text, args[i+1:]
+	sub := args[i].text
+	rest := args[i+1:]
 	begins := func(words ...string) bool { return len(rest) > 0 && slices.Contains(words, rest[0].text) }
 	switch sub {
 	case "push":
@@ -265,7 +267,8 @@ func gitDestroys(args []word) string {
 // A rule that denies a command may be about such code, so it makes the whole command ask: see
 // matcher.mayHide.
 func (s *shellAnalyzer) hidesCode(words []word) bool {
-	name, args := filepath.Base(words[0].text), words[1:]
+	name := filepath.Base(words[0].text)
+	args := words[1:]
 	if it, ok := interpreterOf(name); ok {
 		reads, inline := it.runsCode(args)
 		return reads || inline
@@ -315,7 +318,8 @@ func sedReplaces(args []word) bool {
 // asking are the parts about which a person is asked, all are the parts of the call. The parts of
 // one call are looked at together because a pipe or a file between them is not followed.
 func risksOf(asking, all []need) (risks []string) {
-	from, runs := []string{}, false
+	from := []string{}
+	runs := false
 	for _, n := range all {
 		if host, ok := strings.CutPrefix(n.risk, "reaches the network ("); ok {
 			from = append(from, strings.TrimSuffix(host, ")"))

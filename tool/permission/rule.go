@@ -42,8 +42,8 @@ const (
 // *.example.com, or the beginning of a URL with ://. For a tool that does not declare what it
 // touches, the pattern lists arguments.
 //
-// The rule of an answer may end with " @" and a digest: it covers a call only as long as the files that a command runs, or the definition of
-// a server's tool, are what they were when the answer was given.
+// The rule of an answer may end with " @" and a digest: it covers a call only as long as the files that a command runs,
+// or the definition of a server's tool, are what they were when the answer was given.
 type Rule struct {
 	Text   string // as it was written
 	Source string // where, as "file:line:col"; empty: nowhere in a file
@@ -59,7 +59,8 @@ type Rule struct {
 	bound   string   // the digest of what an answer allowed: see need.content; empty: the rule is about names only
 }
 
-// dependsOnArguments reports whether the rule is about a tool with a name, or any tool, and about only some of its calls.
+// dependsOnArguments reports whether the rule is about a tool with a name, or any tool, and about only some of its
+// calls.
 func (r Rule) dependsOnArguments(name string) bool {
 	return !r.bare && (r.tool == "" || matchesWildcard(r.tool, name))
 }
@@ -75,7 +76,8 @@ func ParseRule(text string) (Rule, error) {
 	r := Rule{Text: strings.TrimSpace(text), bare: true}
 	head := r.Text
 	if m := boundText().FindStringSubmatch(head); m != nil {
-		head, r.bound = m[1], m[2]
+		head = m[1]
+		r.bound = m[2]
 	}
 	if r.bound == "" && strings.Contains(head, ") @") && !strings.HasSuffix(head, ")") {
 		return Rule{}, fmt.Errorf("rule %q: behind @ there must be the digest that an answer has saved, 32 digits from 0 to f", text)
@@ -109,7 +111,8 @@ func (r Rule) forAny(kind string) (Rule, error) {
 		}
 		return Rule{}, fmt.Errorf("rule %q: any must be followed by one of %s, not %q%s", r.Text, strings.Join(ruleKinds(), ", "), kind, hint)
 	}
-	r.tool, r.kind = "*", needKind(kind)
+	r.tool = "*"
+	r.kind = needKind(kind)
 	if r.kind == reading || r.kind == writing {
 		if !r.bare && !doublestar.ValidatePattern(r.pattern) {
 			return Rule{}, fmt.Errorf("rule %q: %q is not a pattern of paths: a bracket or a brace is not closed", r.Text, r.pattern)
@@ -130,7 +133,8 @@ func (r Rule) parsePattern() (Rule, error) {
 	if err != nil && r.kind == command {
 		return Rule{}, fmt.Errorf("rule %q: %w", r.Text, err)
 	}
-	r.words, r.broken = words, err != nil
+	r.words = words
+	r.broken = err != nil
 	return r, nil
 }
 
@@ -139,7 +143,8 @@ func (r Rule) parsePattern() (Rule, error) {
 func splitPattern(pattern string) ([]string, error) {
 	var words []string
 	var b strings.Builder
-	open, begun := rune(0), false
+	open := rune(0)
+	begun := false
 	escaped := false
 	literal := func(c rune) {
 		if c == '*' || c == '\\' {
@@ -153,16 +158,19 @@ func splitPattern(pattern string) ([]string, error) {
 			literal(c)
 			escaped = false
 		case c == '\\' && open != '\'':
-			escaped, begun = true, true
+			escaped = true
+			begun = true
 		case open != 0 && c == open:
 			open = 0
 		case open != 0:
 			literal(c)
 		case c == '\'' || c == '"':
-			open, begun = c, true
+			open = c
+			begun = true
 		case c == ' ' || c == '\t' || c == '\n':
 			if begun {
-				words, begun = append(words, b.String()), false
+				words = append(words, b.String())
+				begun = false
 				b.Reset()
 			}
 		default:
@@ -183,10 +191,14 @@ func splitPattern(pattern string) ([]string, error) {
 // takes the meaning from the next character.
 func matchesWildcard(pattern, text string) bool {
 	// star and mark are the positions to continue from if the text after the last * does not match.
-	p, t, star, mark := 0, 0, -1, 0
+	p := 0
+	t := 0
+	star := -1
+	mark := 0
 	for t < len(text) {
 		if p < len(pattern) && pattern[p] == '*' {
-			star, mark = p, t
+			star = p
+			mark = t
 			p++
 			continue
 		}
@@ -196,7 +208,8 @@ func matchesWildcard(pattern, text string) bool {
 				next++
 			}
 			if pattern[next] == text[t] {
-				p, t = next+1, t+1
+				p = next + 1
+				t = t + 1
 				continue
 			}
 		}
@@ -204,7 +217,8 @@ func matchesWildcard(pattern, text string) bool {
 			return false
 		}
 		mark++
-		p, t = star+1, mark
+		p = star + 1
+		t = mark
 	}
 	for p < len(pattern) && pattern[p] == '*' {
 		p++
@@ -323,8 +337,9 @@ func (r Rule) toolNeverMatched(declares map[string]bool) (name string) {
 	return name
 }
 
-// compileLater returns a function that compiles the expression when it is first called. Most processes judge no shell text, and compiling all
-// expressions of this package was a tenth of the time in which the program starts. It panics if the expression is not valid.
+// compileLater returns a function that compiles the expression when it is first called. Most processes judge no shell
+// text, and compiling all expressions of this package was a tenth of the time in which the program starts. It panics if
+// the expression is not valid.
 func compileLater(expression string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })
 }

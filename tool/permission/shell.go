@@ -35,8 +35,9 @@ type shellAnalyzer struct {
 	values map[string]values // what the text gives to variables
 	found  []protectedWord   // protected places that reach the command from outside its words
 
-	looks   *repositoryLooks // what is known about the repositories of the call
-	watched bool             // there are rules about files or hosts that deny or ask: it is useful to guess what commands may reach
+	looks *repositoryLooks // what is known about the repositories of the call
+	// there are rules about files or hosts that deny or ask: it is useful to guess what commands may reach
+	watched bool
 
 	slept     *float64        // seconds that all sleeps so far take
 	times     float64         // how often what is looked at runs, as far as it is known
@@ -55,7 +56,8 @@ type shellWalk struct {
 	inside int                       // substitutions around what is looked at
 	piped  map[*syntax.CallExpr]bool // commands that read what another command prints
 	loops  []float64                 // how often the bodies of the for loops around what is looked at run
-	texts  map[*syntax.Lit]bool      // text that the shell takes as it is, or that the parser has taken apart completely
+	// text that the shell takes as it is, or that the parser has taken apart completely
+	texts map[*syntax.Lit]bool
 }
 
 // analyzeText analyzes a text.
@@ -121,7 +123,8 @@ func (s *shellWalk) holdsWildcard(n syntax.Node) bool {
 	return false
 }
 
-// matchesOutside reports whether a source in which the shell expands variables has a wildcard in a path that may lead out of the workspace.
+// matchesOutside reports whether a source in which the shell expands variables has a wildcard in a path that may lead
+// out of the workspace.
 func matchesOutside(source string) bool {
 	return quotedWildcard().MatchString(source) || expandedWildcard().MatchString(source)
 }
@@ -149,7 +152,8 @@ func (s *shellAnalyzer) analyzeNested(text string, posix bool) {
 		values: s.values, found: s.found}
 	inner.analyzeText(text)
 	s.needs = append(s.needs, inner.needs...)
-	s.dirs, s.lost = inner.dirs, inner.lost
+	s.dirs = inner.dirs
+	s.lost = inner.lost
 }
 
 // addUncertain adds a need that asks about a part of the text that is not understood.
@@ -160,7 +164,8 @@ func (s *shellAnalyzer) addUncertain(text, why string) {
 // sourceOf returns the source of a part of the text.
 // It is what a person sees in a question about the part.
 func (s *shellWalk) sourceOf(n syntax.Node) string {
-	from, to := int(n.Pos().Offset()), int(n.End().Offset())
+	from := int(n.Pos().Offset())
+	to := int(n.End().Offset())
 	if from < 0 || to > len(s.source) || from >= to {
 		return "a part of the command"
 	}
@@ -463,7 +468,8 @@ func (s *shellWalk) markInert(parts []syntax.WordPart) {
 // Only an end that is a simple name is certain, outside of substitutions and without lines that a
 // backslash joins. Quotes around the end make the text one that the shell takes as it is.
 func (s *shellWalk) checkHereDocument(n *syntax.Redirect) {
-	end, quoted := "", false
+	end := ""
+	quoted := false
 	if len(n.Word.Parts) == 1 {
 		switch part := n.Word.Parts[0].(type) {
 		case *syntax.Lit:

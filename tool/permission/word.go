@@ -13,8 +13,10 @@ type word struct {
 	splits bool     // the shell may expand it to any number of words, also none
 	maybe  []string // of a word that is vague: texts that it may have, as far as they are known
 	more   bool     // of a word that is vague: it may have too many texts
-	wild   bool     // of a word that is vague: it has a wildcard outside of quotes, so that it may become names of files anywhere
-	glob   string   // of a word with * ? or [ outside of quotes: the pattern; the shell puts names of files in its place
+	// of a word that is vague: it has a wildcard outside of quotes, so that it may become names of files anywhere
+	wild bool
+	// of a word with * ? or [ outside of quotes: the pattern; the shell puts names of files in its place
+	glob string
 }
 
 // isPlain reports whether the text of the word is certain.
@@ -49,15 +51,18 @@ func parseWord(n *syntax.Word, source, home string) word {
 		case *syntax.ProcSubst:
 			r.addQuoted("/dev/fd/63")
 		default: // an expansion outside of quotes
-			r.w.vague, r.w.splits = true, true
+			r.w.vague = true
+			r.w.splits = true
 		}
 	}
 	if u := r.unquoted.String(); strings.Contains(u, "{") && u != "{}" && (strings.Contains(u, ",") || strings.Contains(u, "..")) {
-		r.w.vague, r.w.splits = true, true
+		r.w.vague = true
+		r.w.splits = true
 	}
 	r.w.text = r.text.String()
 	if r.w.vague {
-		r.w.text, r.w.wild = source, r.magic
+		r.w.text = source
+		r.w.wild = r.magic
 	} else if r.magic {
 		r.w.glob = r.glob.String()
 	}

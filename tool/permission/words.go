@@ -5,8 +5,9 @@ import (
 	"strings"
 )
 
-// firstWords are programs of which a person can allow everything that begins with the same first words, with the subcommands for which that makes sense;
-// none: the program itself. Programs that run any command that they are given are not among them.
+// firstWords are programs of which a person can allow everything that begins with the same first words, with the
+// subcommands for which that makes sense; none: the program itself. Programs that run any command that they are given
+// are not among them.
 var firstWords = map[string][]string{
 	"bundle":   {"install", "update"},
 	"cargo":    {"add", "bench", "build", "check", "clippy", "doc", "fetch", "fmt", "test", "update"},
@@ -33,8 +34,9 @@ var firstWords = map[string][]string{
 	"pytest": nil, "rake": nil, "ruff": nil, "tox": nil, "tsc": nil, "vitest": nil,
 }
 
-// grantWords returns a rule that allows everything that begins with the same first words as a command, bound to the same content as the narrowest rule. ok
-// is false if there are no such words: because of what the words are, of a protected place, or of variables before them.
+// grantWords returns a rule that allows everything that begins with the same first words as a command, bound to the
+// same content as the narrowest rule. ok is false if there are no such words: because of what the words are, of a
+// protected place, or of variables before them.
 func (m matcher) grantWords(n need) (rule string, ok bool) {
 	if n.kind != command || len(n.words) == 0 || len(n.env) > 0 || len(n.protected) > 0 || n.risk != "" || n.runner || n.stdin {
 		return "", false
@@ -64,7 +66,8 @@ func isByWords(r Rule) bool {
 // wordsEnd is the end of the pattern of a rule by words.
 const wordsEnd = " *"
 
-// DescribeWords returns what a rule that [Decision.Words] has allows, as a person writes it: "git push …"; "" for another rule.
+// DescribeWords returns what a rule that [Decision.Words] has allows, as a person writes it: "git push …"; "" for
+// another rule.
 func DescribeWords(rule string) string {
 	r, err := ParseRule(rule)
 	if err != nil || !isByWords(r) {

@@ -45,7 +45,8 @@ var shells = map[string]bool{"bash": false, "sh": true, "dash": true, "ash": tru
 // A wrapper without a command, such as "env" alone, may print something or do nothing: its entry
 // says what happens then.
 func (s *shellAnalyzer) analyzeWrapped(words []word) bool {
-	name, args := words[0].text, words[1:]
+	name := words[0].text
+	args := words[1:]
 	switch {
 	case name == "bash" || shells[name]:
 		return s.analyzeShellCall(words)

@@ -23,7 +23,8 @@ var outputs = map[string][]string{
 // writtenFiles lists the files that a command writes, as far as its words tell.
 // Other files that the command may write are guesses: see addGuesses.
 func (s *shellAnalyzer) writtenFiles(words []word) (files []word) {
-	name, args := words[0].text, words[1:]
+	name := words[0].text
+	args := words[1:]
 	switch {
 	case slices.Contains(writers, name):
 		files = operandsOf(args)

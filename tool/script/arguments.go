@@ -62,8 +62,8 @@ func (r *scriptCall) bashCall(env *environment) (instructions []byte, wrong stri
 	return b.words.Bytes(), b.wrong
 }
 
-// addPositional sets the values of @arg: those that a call gives by their names, or the words of a command line in their order. A value
-// that is missing before one that is given is an empty word.
+// addPositional sets the values of @arg: those that a call gives by their names, or the words of a command line in
+// their order. A value that is missing before one that is given is an empty word.
 func (b *bashCall) addPositional(list []declare.Option, given map[string]json.RawMessage, words []string, env *environment) {
 	last := -1 // the one that the call gives
 	for i, p := range list {
@@ -76,9 +76,11 @@ func (b *bashCall) addPositional(list []declare.Option, given map[string]json.Ra
 		switch {
 		case ok:
 		case p.IsArray() && len(words) > 0:
-			values, words = words, nil
+			values = words
+			words = nil
 		case len(words) > 0:
-			values, words = words[:1], words[1:]
+			values = words[:1]
+			words = words[1:]
 		}
 		switch {
 		case len(values) == 0:
@@ -121,9 +123,10 @@ func (r *scriptCall) givenArguments(b *bashCall) map[string]json.RawMessage {
 	return given
 }
 
-// checkOptions returns what is wrong with the arguments of a call of a bash function beyond what bashCall knows, "" if nothing is: required ones
-// that are missing, in the words of run.sh, and lists and objects for one text. A call that no one is asked about may bring these; a person would
-// be shown something else than what the function gets. An argument that an environment variable may replace is not missing.
+// checkOptions returns what is wrong with the arguments of a call of a bash function beyond what bashCall knows, "" if
+// nothing is: required ones that are missing, in the words of run.sh, and lists and objects for one text. A call that
+// no one is asked about may bring these; a person would be shown something else than what the function gets. An
+// argument that an environment variable may replace is not missing.
 func (r *scriptCall) checkOptions() string {
 	missing := ""
 	given := r.givenArguments(&bashCall{})
@@ -201,8 +204,9 @@ func (b *bashCall) addOption(o declare.Option, raw json.RawMessage) bool {
 	return true
 }
 
-// argumentValues returns the texts of what was given. ok is false if that is no value: an empty list is none, nor is null, except for a required
-// option that takes any text. Of several values for an option that takes one there are none, and the call is refused.
+// argumentValues returns the texts of what was given. ok is false if that is no value: an empty list is none, nor is
+// null, except for a required option that takes any text. Of several values for an option that takes one there are
+// none, and the call is refused.
 func (b *bashCall) argumentValues(o declare.Option, raw json.RawMessage) (values []string, ok bool) {
 	raw = bytes.TrimSpace(raw)
 	if len(raw) == 0 || string(raw) == "null" && (!o.AnyText() || !o.Required) {

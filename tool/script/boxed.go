@@ -29,8 +29,9 @@ func (r *scriptCall) makeDir() (remove func(), err error) {
 	return func() { _ = os.RemoveAll(dir) }, err
 }
 
-// fetchOutput copies the output of a process that ran in the box to a directory that the box cannot change, which becomes that of the call. What is not in the box,
-// but behind a link, is no output: the process may not have been able to read it.
+// fetchOutput copies the output of a process that ran in the box to a directory that the box cannot change, which
+// becomes that of the call. What is not in the box, but behind a link, is no output: the process may not have been able
+// to read it.
 func (r *scriptCall) fetchOutput() (remove func(), err error) {
 	in, missing := plainfile.OpenBeneath(filepath.Dir(r.dir), filepath.Join(filepath.Base(r.dir), "output"))
 	if missing == nil {

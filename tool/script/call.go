@@ -77,7 +77,8 @@ func (s *script) runTool(ctx context.Context, c tool.Call) (tool.Result, error) 
 	return r.boxed.AddReport(s.Name, result), nil
 }
 
-// checkArguments returns why a call with these arguments cannot be made, as far as that is known before the script runs.
+// checkArguments returns why a call with these arguments cannot be made, as far as that is known before the script
+// runs.
 func (s *script) checkArguments(args json.RawMessage) error {
 	r := &scriptCall{script: s, call: tool.Call{Args: args}}
 	wrong, err := r.readArguments()
@@ -130,14 +131,18 @@ func (r *scriptCall) callPath(name string) string { return filepath.Join(r.dir, 
 // model what it has to give instead.
 func (r *scriptCall) buildCommand() (cmd proc.Command, wrong string, err error) {
 	env := r.buildEnvironment()
-	call, program, args := []byte(nil), "", []string(nil)
+	call := []byte(nil)
+	program := ""
+	args := []string(nil)
 	switch r.language {
 	case declare.LanguageBash:
 		call, wrong = r.bashCall(env)
-		program, args = "bash", []string{"-c", runBash, r.file}
+		program = "bash"
+		args = []string{"-c", runBash, r.file}
 	case declare.LanguagePython:
 		call, err = json.Marshal(r.data)
-		program, args = r.interpreterSearch(env).FindPython(), []string{r.callPath("run.py"), r.file, r.Function}
+		program = r.interpreterSearch(env).FindPython()
+		args = []string{r.callPath("run.py"), r.file, r.Function}
 		err = errors.Join(err, os.WriteFile(r.callPath("run.py"), runPython, 0o600))
 	case declare.LanguageTypeScript:
 		call, err = json.Marshal(map[string]any{"data": r.data, "params": r.Params})

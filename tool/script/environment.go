@@ -90,7 +90,8 @@ var promised = []string{
 
 // buildEnvironment is what the call's process sees.
 func (r *scriptCall) buildEnvironment() *environment {
-	h, e := r.host, &environment{vars: map[string]string{}}
+	h := r.host
+	e := &environment{vars: map[string]string{}}
 	inherited, _ := interpreter.FilterEnvironment(h.Env, h.workspaceDir(), h.Packages)
 	for _, pair := range inherited {
 		name, value, ok := environ.SplitPair(pair)
@@ -117,8 +118,8 @@ func (r *scriptCall) buildEnvironment() *environment {
 	return e
 }
 
-// childEnvironment returns the environment as the process takes it. git takes no programs from a repository in it if the call runs a command that no one
-// allowed. In a box there are no secrets in it, also not those of files.
+// childEnvironment returns the environment as the process takes it. git takes no programs from a repository in it if
+// the call runs a command that no one allowed. In a box there are no secrets in it, also not those of files.
 func (r *scriptCall) childEnvironment(e *environment) []string {
 	pairs := e.sortedPairs()
 	if secret := r.host.Secret; r.boxed != nil && secret != nil {
@@ -133,7 +134,8 @@ func (r *scriptCall) childEnvironment(e *environment) []string {
 	return pairs
 }
 
-// withholds reports whether the call does not get a variable of its surroundings: a secret, for a command that no one allowed.
+// withholds reports whether the call does not get a variable of its surroundings: a secret, for a command that no one
+// allowed.
 func (r *scriptCall) withholds(name, value string) bool {
 	p := r.call.Permit
 	return p != nil && !p.Allowed && r.host.Secret != nil && r.host.Secret(name, value)
@@ -143,7 +145,8 @@ func (r *scriptCall) withholds(name, value string) bool {
 func (r *scriptCall) readDotenvs(e *environment) {
 	h := r.host
 	if c := r.Command; c != nil && c.Dotenv != "" {
-		path, root := c.Dotenv, ""
+		path := c.Dotenv
+		root := ""
 		if !filepath.IsAbs(path) {
 			root = h.workspaceDir()
 			path = filepath.Join(root, path)
@@ -212,8 +215,10 @@ func (r *scriptCall) refuseTooLarge() string {
 
 // setToolVariables sets the variables that tools are promised.
 func (r *scriptCall) setToolVariables(e *environment) {
-	h, stem := r.host, strings.TrimSuffix(filepath.Base(r.file), filepath.Ext(r.file))
-	base, raw := h.Functions, "LLM_TOOL_RAW_JSON"
+	h := r.host
+	stem := strings.TrimSuffix(filepath.Base(r.file), filepath.Ext(r.file))
+	base := h.Functions
+	raw := "LLM_TOOL_RAW_JSON"
 	if h.Agent != nil {
 		base = h.Agent.Dir
 		for name, value := range h.Agent.Variables {

@@ -230,7 +230,8 @@ func guardLines(f declare.File) (lines []int) {
 // isGuarded reports whether a function of the file, by its index, has such a line. One
 // before the first function belongs to all.
 func isGuarded(f declare.File, i int, lines []int) bool {
-	from, to := f.Declarations[i].Line, math.MaxInt
+	from := f.Declarations[i].Line
+	to := math.MaxInt
 	first := from
 	for _, d := range f.Declarations {
 		first = min(first, d.Line)

@@ -73,13 +73,15 @@ func readOutput(path string, limit int) string {
 		}
 		return cleanText(text)
 	}
-	head, tail := make([]byte, limit/2), make([]byte, limit-limit/2)
+	head := make([]byte, limit/2)
+	tail := make([]byte, limit-limit/2)
 	n, err1 := f.ReadAt(head, 0)
 	m, err2 := f.ReadAt(tail, size-int64(len(tail)))
 	if err := errors.Join(err1, err2); err != nil && !errors.Is(err, io.EOF) {
 		return ""
 	}
-	head, tail = wholeHead(head[:n]), wholeTail(tail[:m])
+	head = wholeHead(head[:n])
+	tail = wholeTail(tail[:m])
 	left := size - int64(len(head)) - int64(len(tail))
 	return cleanText(head) + fmt.Sprintf("\n[... %d bytes left out ...]\n", left) + cleanText(tail)
 }

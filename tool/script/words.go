@@ -29,10 +29,9 @@ func (e *UsageError) Error() string { return e.Text }
 // largestResult is how many bytes of a result RunWords writes.
 const largestResult = 16 << 20
 
-// RunWords runs a function of a file of tools as a command. The words are those of a command line:
-// the name of the function where the file has several, options as --name value or --name=value, and
-// for bash what @arg takes; or one JSON object. The function gets what it gets in a call of a model. own reports whether the
-// file is the agent's own.
+// RunWords runs a function of a file of tools as a command. The words are those of a command line: the name of the
+// function where the file has several, options as --name value or --name=value, and for bash what @arg takes; or one
+// JSON object. The function gets what it gets in a call of a model. own reports whether the file is the agent's own.
 //
 // What the function prints goes to stdout and stderr, and its result to stdout when it has ended. code
 // is its exit code. With --help, RunWords writes how the file is called. Words that call nothing are a
@@ -58,7 +57,8 @@ func (h *Host) RunWords(ctx context.Context, file string, own bool, words []stri
 	}
 	defer remove()
 	in := *h
-	in.Limit, in.Started = largestResult, nil
+	in.Limit = largestResult
+	in.Started = nil
 	in.Printed = func(_ context.Context, line string) { _, _ = io.WriteString(stdout, line+"\n") }
 	r := &scriptCall{script: &script{host: &in, file: absolutePath(file), language: f.Language, own: own, Declaration: *d}, dir: dir}
 	if r.data, r.positional, err = parseWords(d, words); err != nil {

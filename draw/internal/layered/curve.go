@@ -8,8 +8,8 @@ func (s *edgeRouter) isLoose(v int) bool {
 	return s.isPiece(v) && !s.vs[v].label && s.isLabel[s.vs[v].layer]
 }
 
-// smoothLabelLayers chooses for every loose piece the points by which its edge passes: as few as can be, so that the edge
-// swings from the layer above to the layer below without a step at the labels.
+// smoothLabelLayers chooses for every loose piece the points by which its edge passes: as few as can be, so that the
+// edge swings from the layer above to the layer below without a step at the labels.
 func (s *edgeRouter) smoothLabelLayers() {
 	for l, layer := range s.layers {
 		if !s.isLabel[l] {
@@ -40,20 +40,22 @@ func (s *edgeRouter) smoothLabelLayers() {
 	}
 }
 
-// pathThroughLayer returns the way of a piece in a layer of labels from the layer above to the layer below. A loose piece takes the
-// direct way if that is free. Else, if its x would make a step in the way, it passes a point as near to the direct
-// way as its neighbours allow. Where that is too narrow, and if straight is set, it passes straight down.
+// pathThroughLayer returns the way of a piece in a layer of labels from the layer above to the layer below. A loose
+// piece takes the direct way if that is free. Else, if its x would make a step in the way, it passes a point as near to
+// the direct way as its neighbours allow. Where that is too narrow, and if straight is set, it passes straight down.
 func (s *edgeRouter) pathThroughLayer(v int, straight bool) []Point {
 	a, b := s.adjacentPoints(v)
 	upright := s.verticalPath(v)
 	if straight || !s.isLoose(v) {
 		return appendNew([]Point{a}, append(upright, b)...)
 	}
-	top, bottom := upright[0].Y, upright[1].Y
+	top := upright[0].Y
+	bottom := upright[1].Y
 	lo, hi := s.movableRange(v)
 	free := func(line []Point) bool {
 		path := smoothLine(line)
-		x, y := xAt(path, top), xAt(path, bottom)
+		x := xAt(path, top)
+		y := xAt(path, bottom)
 		return min(x, y) >= lo && max(x, y) <= hi
 	}
 	direct := []Point{a, b}
@@ -73,7 +75,8 @@ func (s *edgeRouter) pathThroughLayer(v int, straight bool) []Point {
 
 // adjacentPoints returns where the edge of a piece leaves the layer above and enters the layer below.
 func (s *edgeRouter) adjacentPoints(v int) (a, b Point) {
-	e, l := s.vs[v].edge, s.vs[v].layer
+	e := s.vs[v].edge
+	l := s.vs[v].layer
 	chain := s.chains[e]
 	i := l - s.vs[chain[0]].layer
 	if s.reversed[e] {
@@ -97,11 +100,14 @@ func (s *edgeRouter) adjacentPoints(v int) (a, b Point) {
 	return a, b
 }
 
-// movableRange returns how far to the left and right a loose piece may move: up to the labels next to it, and half the way
-// to other loose pieces.
+// movableRange returns how far to the left and right a loose piece may move: up to the labels next to it, and half the
+// way to other loose pieces.
 func (s *edgeRouter) movableRange(v int) (lo, hi float64) {
-	layer, pos, x := s.layers[s.vs[v].layer], s.vs[v].pos, s.vs[v].x
-	lo, hi = math.Inf(-1), math.Inf(1)
+	layer := s.layers[s.vs[v].layer]
+	pos := s.vs[v].pos
+	x := s.vs[v].x
+	lo = math.Inf(-1)
+	hi = math.Inf(1)
 	if pos > 0 {
 		w := s.vs[layer[pos-1]]
 		if lo = float64((w.x+x)/2 + 1); w.label {
@@ -121,8 +127,10 @@ func (s *edgeRouter) movableRange(v int) (lo, hi float64) {
 // they begin or end there in the right order.
 func (s *edgeRouter) meetOutside(l int, left, right []Point) bool {
 	const samples = 6
-	p, q := smoothLine(left), smoothLine(right)
-	n, m := len(left)-1, len(right)-1
+	p := smoothLine(left)
+	q := smoothLine(right)
+	n := len(left) - 1
+	m := len(right) - 1
 	meet := func(from, to, apart int) bool {
 		if apart < 0 {
 			return false // a true crossing
@@ -152,7 +160,8 @@ func smoothLine(line []Point) []Point {
 	}
 	path := []Point{line[0]}
 	for i := 1; i < len(line); i++ {
-		a, b := line[i-1], line[i]
+		a := line[i-1]
+		b := line[i]
 		path = append(path, controlPoint(a, b.Y-a.Y, slope[i-1]), controlPoint(b, a.Y-b.Y, slope[i]), b)
 	}
 	return path
@@ -172,16 +181,20 @@ func dropVerticalMidpoints(line []Point) []Point {
 
 // middleSlope returns the harmonic mean of the slopes before and after b, 0 where the line turns or is vertical.
 func middleSlope(a, b, c Point) float64 {
-	dx1, dy1, dx2, dy2 := b.X-a.X, b.Y-a.Y, c.X-b.X, c.Y-b.Y
+	dx1 := b.X - a.X
+	dy1 := b.Y - a.Y
+	dx2 := c.X - b.X
+	dy2 := c.Y - b.Y
 	if dy1 <= 0 || dy2 <= 0 || dx1 == 0 || dx2 == 0 || (dx1 < 0) != (dx2 < 0) {
 		return 0
 	}
-	s1, s2 := float64(dx1)/float64(dy1), float64(dx2)/float64(dy2)
+	s1 := float64(dx1) / float64(dy1)
+	s2 := float64(dx2) / float64(dy2)
 	return 2 / (1/s1 + 1/s2)
 }
 
-// controlPoint returns the control point of a curve at p for a piece of height dy. A vertical end gets a long handle, which
-// makes a rounder swing.
+// controlPoint returns the control point of a curve at p for a piece of height dy. A vertical end gets a long handle,
+// which makes a rounder swing.
 func controlPoint(p Point, dy int, slope float64) Point {
 	if slope == 0 {
 		return Point{p.X, p.Y + dy/2}
@@ -195,8 +208,12 @@ func xAt(path []Point, y int) float64 {
 	for i+6 < len(path) && path[i+3].Y < y {
 		i += 3
 	}
-	a, b, c, d := path[i], path[i+1], path[i+2], path[i+3]
-	lo, hi := 0.0, 1.0
+	a := path[i]
+	b := path[i+1]
+	c := path[i+2]
+	d := path[i+3]
+	lo := 0.0
+	hi := 1.0
 	for range 24 { // find the parameter at which the curve has fallen to y
 		if t := (lo + hi) / 2; evalBezier(a.Y, b.Y, c.Y, d.Y, t) < float64(y) {
 			lo = t

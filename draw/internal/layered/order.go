@@ -70,9 +70,11 @@ func (s *layoutState) tryGivenOrder() {
 
 // reduceCrossings sorts the layers up and down by the middle of their neighbours and keeps the best order found.
 func (s *layoutState) reduceCrossings() {
-	best, fewest := s.copyOrder(), s.countCrossings()
+	best := s.copyOrder()
+	fewest := s.countCrossings()
 	for i := 0; i < sweeps && fewest > 0; i++ {
-		down, mirror := i%2 == 0, i%4 >= 2
+		down := i%2 == 0
+		mirror := i%4 >= 2
 		for j := 1; j < len(s.layers); j++ {
 			l := j
 			if !down {
@@ -82,7 +84,8 @@ func (s *layoutState) reduceCrossings() {
 		}
 		s.swapNeighbours()
 		if n := s.countCrossings(); n < fewest {
-			best, fewest = s.copyOrder(), n
+			best = s.copyOrder()
+			fewest = n
 		}
 	}
 	s.layers = best
@@ -112,7 +115,8 @@ func (s *layoutState) sortLayer(l int, down, mirror bool) {
 	var movable []item
 	fixed := make([]bool, len(layer))
 	for i, v := range layer {
-		sum, segs := 0, s.downs[v]
+		sum := 0
+		segs := s.downs[v]
 		if down {
 			segs = s.ups[v]
 		}
@@ -148,7 +152,8 @@ func (s *layoutState) swapNeighbours() {
 		better := false
 		for _, layer := range s.layers {
 			for i := 1; i < len(layer); i++ {
-				a, b := layer[i-1], layer[i]
+				a := layer[i-1]
+				b := layer[i]
 				if s.crossingsOf(a, b) > s.crossingsOf(b, a) {
 					layer[i-1], layer[i] = b, a
 					s.vs[a].pos, s.vs[b].pos = i, i-1
@@ -203,9 +208,11 @@ func countInversions(keys [][2]int) int {
 	slices.SortFunc(keys, func(a, b [2]int) int {
 		return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1]))
 	})
-	lowest, highest := 0, 0
+	lowest := 0
+	highest := 0
 	for _, k := range keys {
-		lowest, highest = min(lowest, k[1]), max(highest, k[1])
+		lowest = min(lowest, k[1])
+		highest = max(highest, k[1])
 	}
 	tree := make([]int, highest-lowest+2) // a Fenwick tree over the lower keys
 	n := 0
@@ -230,7 +237,8 @@ func (s *layoutState) chooseSides() bool {
 			continue
 		}
 		found = true
-		first, last := chain[0], chain[len(chain)-1]
+		first := chain[0]
+		last := chain[len(chain)-1]
 		vote := 0
 		for _, g := range s.downs[first] {
 			vote += cmp.Compare(s.vs[chain[1]].pos, s.vs[s.segs[g].down].pos)

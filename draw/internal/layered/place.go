@@ -8,14 +8,16 @@ import "slices"
 func (s *layoutState) placeAcross() {
 	s.markConflicts()
 	var all [4][]int
-	narrow, width := 0, 0
+	narrow := 0
+	width := 0
 	var lows, highs [4]int
 	for i := range all {
 		c := corner{s: s, fromBelow: i&1 != 0, fromRight: i&2 != 0}
 		all[i] = c.packBlocks(c.alignVertices())
 		lows[i], highs[i] = s.horizontalExtent(all[i])
 		if w := highs[i] - lows[i]; i == 0 || w < width {
-			narrow, width = i, w
+			narrow = i
+			width = w
 		}
 	}
 	for i, xs := range all {
@@ -37,18 +39,22 @@ func (s *layoutState) placeAcross() {
 // horizontalExtent returns the left and right end of a placement.
 func (s *layoutState) horizontalExtent(xs []int) (lo, hi int) {
 	for v, x := range xs {
-		l, r := x-s.vs[v].left, x+s.vs[v].right
+		l := x - s.vs[v].left
+		r := x + s.vs[v].right
 		if v == 0 {
-			lo, hi = l, r
+			lo = l
+			hi = r
 		}
-		lo, hi = min(lo, l), max(hi, r)
+		lo = min(lo, l)
+		hi = max(hi, r)
 	}
 	return lo, hi
 }
 
 // minDistance returns the least distance of the middles of two neighbours.
 func (s *layoutState) minDistance(left, right int) int {
-	a, b := &s.vs[left], &s.vs[right]
+	a := &s.vs[left]
+	b := &s.vs[right]
 	gap := edgeGap
 	switch {
 	case a.node >= 0 && b.node >= 0:
@@ -65,7 +71,8 @@ func (s *layoutState) markConflicts() {
 	for _, layer := range s.layers {
 		// The inner segments that end in this layer, from left to right, split it into stretches: a segment that ends
 		// within a stretch must begin between the upper ends of the inner segments on both sides of the stretch.
-		left, begin := -1, 0
+		left := -1
+		begin := 0
 		for i, v := range layer {
 			right := -1
 			for _, g := range s.ups[v] {
@@ -84,7 +91,8 @@ func (s *layoutState) markConflicts() {
 					}
 				}
 			}
-			left, begin = right, i+1
+			left = right
+			begin = i + 1
 		}
 	}
 }
@@ -98,7 +106,8 @@ type corner struct {
 // alignVertices joins vertices of neighbouring layers to blocks and returns the root of each vertex's block.
 func (c corner) alignVertices() []int {
 	s := c.s
-	root, next := make([]int, len(s.vs)), make([]int, len(s.vs))
+	root := make([]int, len(s.vs))
+	next := make([]int, len(s.vs))
 	for v := range root {
 		root[v], next[v] = v, v
 	}
@@ -133,8 +142,8 @@ func (c corner) positionOf(v int) int {
 	return c.s.vs[v].pos
 }
 
-// middleNeighbours returns the middle neighbours of v in the layer before, those it may be aligned with; of two, the one that
-// is nearer to the corner comes first.
+// middleNeighbours returns the middle neighbours of v in the layer before, those it may be aligned with; of two, the
+// one that is nearer to the corner comes first.
 func (c corner) middleNeighbours(v int) []int {
 	s := c.s
 	segs := s.ups[v]
@@ -178,7 +187,8 @@ func (c corner) packBlocks(root []int) []int {
 	waits := make([]int, len(s.vs))
 	for _, layer := range s.layers {
 		for i := 1; i < len(layer); i++ {
-			a, b := root[layer[i-1]], root[layer[i]]
+			a := root[layer[i-1]]
+			b := root[layer[i]]
 			if c.fromRight {
 				a, b = b, a
 			}
@@ -221,7 +231,8 @@ func (c corner) packBlocks(root []int) []int {
 // placeDown gives every layer its height and y. Layers between which edges run far across stand further apart, so
 // that these do not become flat.
 func (s *layoutState) placeDown() {
-	s.top, s.bottom = make([]int, len(s.layers)), make([]int, len(s.layers))
+	s.top = make([]int, len(s.layers))
+	s.bottom = make([]int, len(s.layers))
 	y := 0
 	for l, layer := range s.layers {
 		if l > 0 {
@@ -287,7 +298,9 @@ func (s *layoutState) moveToOrigin(out *Layout) {
 	var lo, hi Point
 	include := func(x0, y0, x1, y1 int) {
 		if first {
-			lo, hi, first = Point{x0, y0}, Point{x1, y1}, false
+			lo = Point{x0, y0}
+			hi = Point{x1, y1}
+			first = false
 		}
 		lo = Point{min(lo.X, x0), min(lo.Y, y0)}
 		hi = Point{max(hi.X, x1), max(hi.Y, y1)}
@@ -300,7 +313,8 @@ func (s *layoutState) moveToOrigin(out *Layout) {
 			include(p.X, p.Y, p.X, p.Y)
 		}
 		if g := s.g.Edges[e]; g.LabelW > 0 {
-			w, h := (g.LabelW+1)/2, (g.LabelH+1)/2
+			w := (g.LabelW + 1) / 2
+			h := (g.LabelH + 1) / 2
 			include(r.Label.X-w, r.Label.Y-h, r.Label.X+w, r.Label.Y+h)
 		}
 	}
@@ -315,5 +329,6 @@ func (s *layoutState) moveToOrigin(out *Layout) {
 			r.Path[j] = Point{r.Path[j].X - lo.X, r.Path[j].Y - lo.Y}
 		}
 	}
-	out.W, out.H = hi.X-lo.X, hi.Y-lo.Y
+	out.W = hi.X - lo.X
+	out.H = hi.Y - lo.Y
 }

@@ -48,7 +48,8 @@ func (s *layoutState) breakCycles() {
 // neighbours where that makes the edges shorter.
 func (s *layoutState) assignLayers() {
 	n := len(s.g.Nodes)
-	in, out := make([][]int, n), make([][]int, n)
+	in := make([][]int, n)
+	out := make([][]int, n)
 	for e := range s.g.Edges {
 		if !s.isLoop(e) {
 			u, v := s.edgeNodes(e)
@@ -99,7 +100,9 @@ func (s *layoutState) topologicalOrder(in, out [][]int) []int {
 
 // balanceNode moves one node as near to the heavier of its two sides as its neighbours allow.
 func (s *layoutState) balanceNode(v int, in, out []int) bool {
-	pull, lo, hi := 0, 0, s.layerOf[v]
+	pull := 0
+	lo := 0
+	hi := s.layerOf[v]
 	for i, e := range out {
 		_, w := s.edgeNodes(e)
 		pull += s.edgeWeight(e)

@@ -12,7 +12,8 @@ const bendRadius = 16
 type edgeRouter struct {
 	*layoutState
 
-	// Where edges touch their upper and their lower node, by edge: the x of those at the top and bottom, the y of those at a side.
+	// Where edges touch their upper and their lower node, by edge: the x of those at the top and bottom, the y of those
+	// at a side.
 	upper, lower []int
 	smoothed     [][]Point // by vertex: the points by which the edge of a loose piece passes
 }
@@ -30,7 +31,8 @@ func newEdgeRouter(s *layoutState) *edgeRouter {
 // Only where it passes labels without having one, it may take another way, given by smoothed.
 func (s *edgeRouter) routeEdge(e int) Route {
 	chain := s.chains[e]
-	first, last := s.vs[chain[0]], s.vs[chain[len(chain)-1]]
+	first := s.vs[chain[0]]
+	last := s.vs[chain[len(chain)-1]]
 	inside := chain[1 : len(chain)-1]
 	var r Route
 	var line, end []Point
@@ -40,7 +42,8 @@ func (s *edgeRouter) routeEdge(e int) Route {
 		end = []Point{{up.X, min(up.Y, s.top[last.layer])}, up}
 		inside = inside[1 : len(inside)-1]
 	} else {
-		upper, lower := s.nodeRect(first.node), s.nodeRect(last.node)
+		upper := s.nodeRect(first.node)
+		lower := s.nodeRect(last.node)
 		line = appendNew(line, Point{s.upper[e], upper.Y + upper.H}, Point{s.upper[e], s.bottom[first.layer]})
 		end = []Point{{s.lower[e], s.top[last.layer]}, {s.lower[e], lower.Y}}
 	}
@@ -64,7 +67,8 @@ func (s *edgeRouter) routeEdge(e int) Route {
 
 // verticalPath returns the straight way of a piece through its layer.
 func (s *edgeRouter) verticalPath(v int) []Point {
-	x, l := s.vs[v].x, s.vs[v].layer
+	x := s.vs[v].x
+	l := s.vs[v].layer
 	return []Point{{x, s.top[l]}, {x, s.bottom[l]}}
 }
 
@@ -83,7 +87,8 @@ func (s *edgeRouter) bendPoints(e int) (down, up Point) {
 		return
 	}
 	chain := s.chains[e]
-	a, b := s.vs[chain[1]], s.vs[chain[len(chain)-2]]
+	a := s.vs[chain[1]]
+	b := s.vs[chain[len(chain)-2]]
 	ra := s.sideBendRadius(chain[0], a.x)
 	rb := s.sideBendRadius(chain[len(chain)-1], b.x)
 	return Point{a.x, s.upper[e] + ra}, Point{b.x, s.lower[e] - rb}
@@ -100,7 +105,8 @@ func (s *edgeRouter) withBendCurves(e int, path []Point) []Point {
 	u, v := s.edgeNodes(e)
 	start := Point{s.sideOf(u, s.side[e]), s.upper[e]}
 	end := Point{s.sideOf(v, s.side[e]), s.lower[e]}
-	first, last := path[0], path[len(path)-1]
+	first := path[0]
+	last := path[len(path)-1]
 	out := append([]Point{start}, curveFromSide(start, first, s.side[e])...)
 	out = append(out, path[1:]...)
 	back := append([]Point{end}, curveFromSide(end, last, s.side[e])...)
@@ -149,9 +155,11 @@ const portGap = 16
 
 // findPorts spreads the edges along the sides of their nodes, in the order in which they continue.
 func (s *edgeRouter) findPorts() {
-	s.upper, s.lower = make([]int, len(s.g.Edges)), make([]int, len(s.g.Edges))
+	s.upper = make([]int, len(s.g.Edges))
+	s.lower = make([]int, len(s.g.Edges))
 	n := len(s.g.Nodes)
-	tops, bottoms := make([][]int, n), make([][]int, n)
+	tops := make([][]int, n)
+	bottoms := make([][]int, n)
 	sides := make([]map[int][]int, n) // by node and side: reversed edges from the top to the bottom
 	for e, chain := range s.chains {
 		if len(chain) == 0 {
@@ -178,8 +186,8 @@ func (s *edgeRouter) findPorts() {
 	}
 }
 
-// spreadPorts gives each edge at the top or bottom of a node its x: straight towards where the edge continues, not further
-// from the middle than the edges need, and apart from its neighbours.
+// spreadPorts gives each edge at the top or bottom of a node its x: straight towards where the edge continues, not
+// further from the middle than the edges need, and apart from its neighbours.
 func (s *edgeRouter) spreadPorts(node int, edges []int, at []int, next func(e int) int) {
 	k := len(edges)
 	if k == 0 {
@@ -188,8 +196,10 @@ func (s *edgeRouter) spreadPorts(node int, edges []int, at []int, next func(e in
 	slices.SortStableFunc(edges, func(a, b int) int {
 		return cmp.Compare(s.vs[next(a)].pos, s.vs[next(b)].pos)
 	})
-	x, half := s.vs[node].x, s.g.Nodes[node].Flat/2
-	step, reach := 0, 0
+	x := s.vs[node].x
+	half := s.g.Nodes[node].Flat / 2
+	step := 0
+	reach := 0
 	if k > 1 {
 		step = min(portGap, 2*half/(k-1))
 		reach = min(step*(k-1), half)
@@ -197,7 +207,8 @@ func (s *edgeRouter) spreadPorts(node int, edges []int, at []int, next func(e in
 	wants := make([]targetPosition, k)
 	for i, e := range edges {
 		to := s.vs[next(e)].x
-		from, upTo := max(x-reach, x-half+i*step), min(x+reach, x+half-(k-1-i)*step)
+		from := max(x-reach, x-half+i*step)
+		upTo := min(x+reach, x+half-(k-1-i)*step)
 		wants[i] = targetPosition{at: min(max(to, from), upTo), weight: 1}
 		if wants[i].at == to {
 			wants[i].weight = 100 // would run straight
@@ -211,15 +222,16 @@ func (s *edgeRouter) spreadPorts(node int, edges []int, at []int, next func(e in
 // targetPosition is the preferred position of something, and its weight.
 type targetPosition struct{ at, weight int }
 
-// separatePositions moves the sorted wants as little as possible (in the mean of the squares) so that neighbours are at least
-// step apart: without the steps this is a monotone regression, done by pooling neighbours that are out of order.
+// separatePositions moves the sorted wants as little as possible (in the mean of the squares) so that neighbours are at
+// least step apart: without the steps this is a monotone regression, done by pooling neighbours that are out of order.
 func separatePositions(wants []targetPosition, step int) []int {
 	type pool struct{ sum, weight, n int }
 	var pools []pool
 	for i, w := range wants {
 		pools = append(pools, pool{(w.at - i*step) * w.weight, w.weight, 1})
 		for last := len(pools) - 1; last > 0; last-- {
-			a, b := pools[last-1], pools[last]
+			a := pools[last-1]
+			b := pools[last]
 			if a.sum*b.weight <= b.sum*a.weight {
 				break
 			}
@@ -259,9 +271,11 @@ func (s *edgeRouter) spreadSide(node int, edges []int) {
 	for _, e := range edges {
 		u, _ := s.edgeNodes(e)
 		chain := s.chains[e]
-		bend, leads := chain[len(chain)-2], -1
+		bend := chain[len(chain)-2]
+		leads := -1
 		if u == node {
-			bend, leads = chain[1], 1
+			bend = chain[1]
+			leads = 1
 		}
 		far := s.vs[bend].x - s.vs[node].x
 		ends = append(ends, end{e, leads, max(far, -far)})
@@ -383,14 +397,18 @@ func (s *layoutState) loopHeight(v int) int {
 // drawLoops draws the loops of a node, each around the ones before, its label to the right of it.
 func (s *layoutState) drawLoops(node int, routes []Route) {
 	box := s.nodeRect(node)
-	x, y := box.X+box.W, box.Y+box.H/2
-	far, half := x, 4
+	x := box.X + box.W
+	y := box.Y + box.H/2
+	far := x
+	half := 4
 	for _, e := range s.loops[node] {
 		half = min(half+8, max(0, box.H/2-2))
 		far += loopGap
-		start, end := Point{x, y - half}, Point{x, y + half}
+		start := Point{x, y - half}
+		end := Point{x, y + half}
 		r := min(10, half)
-		a, b := Point{far, y - half + r}, Point{far, y + half - r}
+		a := Point{far, y - half + r}
+		b := Point{far, y + half - r}
 		path := append([]Point{start}, curveFromSide(start, a, 1)...)
 		path = append(path, straightCurve(a, b)...)
 		back := append([]Point{end}, curveFromSide(end, b, 1)...)

@@ -32,7 +32,8 @@ func LayoutRows(g Graph) (*Rows, error) {
 	var index []int
 	for i, e := range g.Edges {
 		if r.Back[i] = whole.reversed[i] || e.From == e.To; !r.Back[i] {
-			down.Edges, index = append(down.Edges, Edge{From: e.From, To: e.To, Weight: e.Weight}), append(index, i)
+			down.Edges = append(down.Edges, Edge{From: e.From, To: e.To, Weight: e.Weight})
+			index = append(index, i)
 		}
 	}
 	s := newLayoutState(down)
@@ -44,7 +45,8 @@ func LayoutRows(g Graph) (*Rows, error) {
 	}
 	s.chains = make([][]int, len(down.Edges))
 	for e := range down.Edges {
-		from, to := down.Edges[e].From, down.Edges[e].To
+		from := down.Edges[e].From
+		to := down.Edges[e].To
 		chain := []int{from}
 		for l := s.layerOf[from] + 1; l < s.layerOf[to]; l++ {
 			chain = append(chain, s.addVertex(vertex{node: -1, edge: e, layer: l}))
@@ -59,7 +61,8 @@ func LayoutRows(g Graph) (*Rows, error) {
 	s.reduceCrossings()
 	s.tryGivenOrder()
 	s.placeAcross()
-	r.Row, r.X = make([]int, len(g.Nodes)), make([]int, len(g.Nodes))
+	r.Row = make([]int, len(g.Nodes))
+	r.X = make([]int, len(g.Nodes))
 	for l, layer := range s.layers {
 		var row []Place
 		for _, v := range layer {

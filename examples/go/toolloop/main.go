@@ -42,14 +42,16 @@ func tools() ([]tool.Tool, error) {
 	if err != nil {
 		return nil, err
 	}
-	count.Effect, count.Parallel = tool.ReadOnly, true // calls of it run in parallel, and again after a crash
+	count.Effect = tool.ReadOnly
+	count.Parallel = true // calls of it run in parallel, and again after a crash
 
 	type quantity struct {
 		Article string `json:"article"`
 		N       int    `json:"n" jsonschema:"how many"`
 	}
 	order, err := shape.NewTool("order", "Order articles.", func(_ context.Context, in quantity) (string, error) {
-		fmt.Printf("  ordering %d %s\n", in.N, in.Article) // a real tool would send the shop graph.EffectKey of its context
+		// a real tool would send the shop graph.EffectKey of its context
+		fmt.Printf("  ordering %d %s\n", in.N, in.Article)
 		return "ordered", nil
 	})
 	order.Effect = tool.Dangerous // it must not happen twice, and not without permission

@@ -59,8 +59,8 @@ type Drive struct {
 	inside journal.Leaser
 }
 
-// NewDrive begins a drive. If kill is nil, everything that a killed drive tries waits until ReleaseAll, as if its process had ended;
-// else kill is called, which ends the context of the drive, and what it tries then is ErrKilled.
+// NewDrive begins a drive. If kill is nil, everything that a killed drive tries waits until ReleaseAll, as if its
+// process had ended; else kill is called, which ends the context of the drive, and what it tries then is ErrKilled.
 func (t *Trial) NewDrive(kill func()) *Drive {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -96,7 +96,8 @@ func (d *Drive) WrapStore(st journal.Store) journal.Store {
 func (d *Drive) checkAlive() error {
 	t := d.trial
 	t.mu.Lock()
-	dead, away := d.dead, time.Now().Before(t.away)
+	dead := d.dead
+	away := time.Now().Before(t.away)
 	t.mu.Unlock()
 	switch {
 	case dead:
@@ -115,8 +116,8 @@ func (d *Drive) stayDead() error {
 	return ErrKilled
 }
 
-// dieLocked kills the process, and with it all its drives. Its leases end too, as those of a process do whose end can be
-// seen.
+// dieLocked kills the process, and with it all its drives. Its leases end too, as those of a process do whose end can
+// be seen.
 func (d *Drive) dieLocked(k Kind) {
 	d.broken = k
 	for _, each := range d.trial.drives {
@@ -281,7 +282,8 @@ func (d *Drive) waitForOther(ctx context.Context, st journal.Store, after int64,
 func (d *Drive) loseLease(ctx context.Context) {
 	t := d.trial
 	t.mu.Lock()
-	owner, inside := d.owner, d.inside
+	owner := d.owner
+	inside := d.inside
 	t.mu.Unlock()
 	if inside == nil || owner == "" {
 		return

@@ -1,7 +1,7 @@
-// Package disturb runs something with a journal again and again, each time under another [Schedule] of disturbances: processes
-// that are killed, writes that fail, drives that are displaced. A [Trial] is one run: its drives use the trial's store, which carries
-// the schedule out. An [Explorer] runs them all, compares each with a run that nothing disturbed, and shrinks a schedule that makes a
-// difference.
+// Package disturb runs something with a journal again and again, each time under another [Schedule] of disturbances:
+// processes that are killed, writes that fail, drives that are displaced. A [Trial] is one run: its drives use the
+// trial's store, which carries the schedule out. An [Explorer] runs them all, compares each with a run that nothing
+// disturbed, and shrinks a schedule that makes a difference.
 //
 // graphtest.Explore is the search for graphs in Go; raddle test --crash is the one for agents.
 package disturb
@@ -15,8 +15,8 @@ import (
 // A Kind says how a run is disturbed.
 type Kind string
 
-// The kinds. All but Order and Poison happen at a record: when a drive appends it. Those that make a write fail also happen at
-// changes of the lease.
+// The kinds. All but Order and Poison happen at a record: when a drive appends it. Those that make a write fail also
+// happen at changes of the lease.
 const (
 	CrashBefore Kind = "crash-before" // the process is killed, and the record is not stored
 	CrashAfter  Kind = "crash-after"  // the process is killed, and the record is stored
@@ -31,7 +31,8 @@ const (
 	Pause       Kind = "pause"        // the run is paused, and continues a day later in the same process
 	Fork        Kind = "fork"         // the thread is forked at the record, and the copy runs to its end too
 	Order       Kind = "order"        // parallel tasks and answers come in another order; At is Reversed or a number
-	Poison      Kind = "poison"       // what user code reads is a copy of its own, which must not change: graph.Runner.Debug
+	// what user code reads is a copy of its own, which must not change: graph.Runner.Debug
+	Poison Kind = "poison"
 )
 
 // Kinds are all kinds.

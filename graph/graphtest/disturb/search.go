@@ -15,7 +15,8 @@ import (
 
 // An Explorer runs something under schedules. E is how a run ends.
 type Explorer[E any] struct {
-	// Run runs it once, from its start to its end, and calls Trial.ReleaseAll before it returns. An error ends the search.
+	// Run runs it once, from its start to its end, and calls Trial.ReleaseAll before it returns. An error ends the
+	// search.
 	Run func(ctx context.Context, t *Trial) (E, error)
 
 	// Compare returns in words how a run that was disturbed has ended otherwise than one that was not.
@@ -44,11 +45,12 @@ type Found[E any] struct {
 // RunCount returns how many runs there were.
 func (s *Explorer[E]) RunCount() int { return int(s.runs.Load()) }
 
-// maxAttempts is how often a run is made to reach one schedule. What parallel goroutines store may depend on their timing.
+// maxAttempts is how often a run is made to reach one schedule. What parallel goroutines store may depend on their
+// timing.
 const maxAttempts = 3
 
-// RunUndisturbed runs twice without a disturbance. The first run is what others are compared with; What of the second is how two such runs
-// differ.
+// RunUndisturbed runs twice without a disturbance. The first run is what others are compared with; What of the second
+// is how two such runs differ.
 func (s *Explorer[E]) RunUndisturbed(ctx context.Context) (first, second *Found[E], err error) {
 	if first, err = s.runOnce(ctx, nil); err != nil {
 		return nil, nil, err
@@ -106,7 +108,8 @@ func (s *Explorer[E]) TryAll(ctx context.Context, schedules []Schedule) ([]*Foun
 	return list, err
 }
 
-// ShrinkSchedule returns the run under the smallest schedule that it finds in that of f and that still makes a difference.
+// ShrinkSchedule returns the run under the smallest schedule that it finds in that of f and that still makes a
+// difference.
 func (s *Explorer[E]) ShrinkSchedule(ctx context.Context, f *Found[E]) (*Found[E], error) {
 	for again := true; again; {
 		again = false
@@ -116,7 +119,8 @@ func (s *Explorer[E]) ShrinkSchedule(ctx context.Context, f *Found[E]) (*Found[E
 				return nil, err
 			}
 			if less != nil && len(less.What) > 0 {
-				f, again = less, true
+				f = less
+				again = true
 				break
 			}
 		}
@@ -187,8 +191,8 @@ func isRecordedNext(rest []Milestone) bool {
 	return len(rest) > 0 && rest[0].Kind == journal.KindEffect && rest[0].First && (len(rest) == 1 || rest[1].Kind == 0 || rest[1].First)
 }
 
-// CombineSingles returns at most n schedules of the disturbances of single ones: first two kills at each record, then two or three
-// disturbances at random, half of them at one record. A run that is resumed reaches the record again.
+// CombineSingles returns at most n schedules of the disturbances of single ones: first two kills at each record, then
+// two or three disturbances at random, half of them at one record. A run that is resumed reaches the record again.
 func CombineSingles(singles []Schedule, n int, rnd *rand.Rand) (list []Schedule) {
 	places := map[string][]Disturbance{}
 	for _, s := range singles {

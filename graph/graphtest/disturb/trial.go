@@ -21,7 +21,8 @@ type Trial struct {
 	// Schedule is what happens.
 	Schedule Schedule
 
-	// Outage is how long the store is away in an Away. It is a minute, longer than a lease, unless Explorer.Run changes it.
+	// Outage is how long the store is away in an Away. It is a minute, longer than a lease, unless Explorer.Run changes
+	// it.
 	Outage time.Duration
 
 	rename func(string) string // nil: names stay
@@ -49,7 +50,8 @@ type Milestone struct {
 	// Label names it in all runs of one Explorer.
 	Label string
 
-	// Kind is that of the record. It is 0 for an effect that was made and not yet recorded, and for a change of the lease.
+	// Kind is that of the record. It is 0 for an effect that was made and not yet recorded, and for a change of the
+	// lease.
 	Kind journal.Kind
 
 	// First is set for the first record of an append, and for a change of the lease: what may fail.
@@ -63,10 +65,12 @@ func newTrial(s Schedule) *Trial {
 	return &Trial{Schedule: s, Outage: time.Minute, fired: make([]bool, len(s)), stored: map[string]int{}, recorded: map[string]bool{}, made: map[string]int{}, leases: map[string]int{}, released: make(chan struct{})}
 }
 
-// ReplaceNames sets a function that replaces, in the names of tasks and effects, what differs from run to run. Call it before the first drive.
+// ReplaceNames sets a function that replaces, in the names of tasks and effects, what differs from run to run. Call it
+// before the first drive.
 func (t *Trial) ReplaceNames(f func(string) string) { t.rename = f }
 
-// LabelRecords returns the names of the records of a whole thread, oldest first. rename is that of Trial.ReplaceNames; nil: names stay.
+// LabelRecords returns the names of the records of a whole thread, oldest first. rename is that of Trial.ReplaceNames;
+// nil: names stay.
 func LabelRecords(entries []history.Entry, rename func(string) string) []Milestone {
 	t := newTrial(nil)
 	t.ReplaceNames(rename)
@@ -133,8 +137,8 @@ func (t *Trial) addFaultLocked(text string) {
 	}
 }
 
-// Faults returns what happened and must not happen: an effect that was made again although its result was stored, effects of two
-// drives at the same time, and what AddFault has noted.
+// Faults returns what happened and must not happen: an effect that was made again although its result was stored,
+// effects of two drives at the same time, and what AddFault has noted.
 func (t *Trial) Faults() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -158,7 +162,8 @@ func (t *Trial) ReleaseAll() {
 // lastingEnds are the ends after which a run does not continue unless a person asks for it.
 var lastingEnds = []string{graph.Done.String(), graph.Failed.String(), graph.StepLimit.String(), graph.VisitLimit.String(), graph.TimedOut.String(), graph.Stuck.String(), graph.Abandoned.String()}
 
-// HasEnded reports whether the append that was disturbed last has stored an end after which the run does not continue by itself.
+// HasEnded reports whether the append that was disturbed last has stored an end after which the run does not continue
+// by itself.
 func (t *Trial) HasEnded() bool {
 	entries, saved := t.LastAppend()
 	return saved && slices.ContainsFunc(entries, func(e history.Entry) bool { return e.Kind == journal.KindEnd && slices.Contains(lastingEnds, e.What) })
@@ -170,7 +175,8 @@ func (t *Trial) HasWaited() bool {
 	return saved && slices.ContainsFunc(entries, func(e history.Entry) bool { return e.Kind == journal.KindEnd && e.What == graph.Waiting.String() })
 }
 
-// matchLocked returns the first disturbance of the schedule that happens at one of these milestones and has not happened yet, and its place.
+// matchLocked returns the first disturbance of the schedule that happens at one of these milestones and has not
+// happened yet, and its place.
 func (t *Trial) matchLocked(milestones []Milestone) (d Disturbance, place int, ok bool) {
 	for i, d := range t.Schedule {
 		if !t.fired[i] && slices.ContainsFunc(milestones, func(m Milestone) bool { return m.Label == d.At && (m.Kind != 0 || m.First) == (d.Kind != CrashMade) }) {

@@ -34,10 +34,11 @@ const (
 	lastPause = 500 * time.Millisecond
 )
 
-// ChangeRun appends records that end or change the run of a thread from outside, and displaces the drive that works on it. It returns the number
-// of the last record. makeRecords makes them from what the thread holds. If it makes none, the run is over: nothing is written, and the number is
-// 0. If others append at the same time, they are made again from what the thread holds then, some times. A drive that appends
-// without a pause is displaced before the last attempt; if that loses too, the error is journal.ErrConflict.
+// ChangeRun appends records that end or change the run of a thread from outside, and displaces the drive that works on
+// it. It returns the number of the last record. makeRecords makes them from what the thread holds. If it makes none,
+// the run is over: nothing is written, and the number is 0. If others append at the same time, they are made again from
+// what the thread holds then, some times. A drive that appends without a pause is displaced before the last attempt; if
+// that loses too, the error is journal.ErrConflict.
 //
 // It returns when the drive has acknowledged, after Patience, or when ctx ends.
 func ChangeRun(ctx context.Context, st journal.Store, thread string, makeRecords func(*fold.Thread) ([]journal.Record, error)) (seq int64, err error) {
@@ -84,7 +85,8 @@ func ChangeRun(ctx context.Context, st journal.Store, thread string, makeRecords
 	return 0, fmt.Errorf("%w, and was faster %d times: try again, or stop it first", journal.ErrConflict, attempts)
 }
 
-// A holder is who held the lease of a thread when findHolder was called: the drive, or someone who waits until a drive has noticed its end.
+// A holder is who held the lease of a thread when findHolder was called: the drive, or someone who waits until a drive
+// has noticed its end.
 type holder struct {
 	store  journal.Leaser // nil: there is no one
 	thread string
@@ -108,9 +110,10 @@ func findHolder(ctx context.Context, st journal.Store, thread string) (holder, e
 	return holder{l, thread, by.Owner}, nil
 }
 
-// displace takes the lease from the holder, also if ctx has ended, and returns when that has acknowledged, after Patience, or when ctx
-// ends. It only waits for a holder that waits itself: what that one does next, it does after reading the record.
-// What ended the drive is in the journal already: an error of the store only means that the drive notices it later.
+// displace takes the lease from the holder, also if ctx has ended, and returns when that has acknowledged, after
+// Patience, or when ctx ends. It only waits for a holder that waits itself: what that one does next, it does after
+// reading the record. What ended the drive is in the journal already: an error of the store only means that the drive
+// notices it later.
 func (h holder) displace(ctx context.Context) {
 	if h.store == nil {
 		return
@@ -138,8 +141,8 @@ func (h holder) displace(ctx context.Context) {
 	}
 }
 
-// displaceLate displaces the holder of a run that was ended before: who ended it may not have come to that. A drive of the
-// thread's next run may hold the lease, too, but then it appends at once.
+// displaceLate displaces the holder of a run that was ended before: who ended it may not have come to that. A drive of
+// the thread's next run may hold the lease, too, but then it appends at once.
 func (h holder) displaceLate(ctx context.Context, st journal.Store, head int64) {
 	if h.store == nil || !Sleep(ctx, PollEvery) {
 		return

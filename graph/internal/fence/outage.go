@@ -5,7 +5,8 @@ import (
 	"sync"
 )
 
-// An Outage counts the calls that wait for a store that is away. The zero Outage has none. It is safe for concurrent use.
+// An Outage counts the calls that wait for a store that is away. The zero Outage has none. It is safe for concurrent
+// use.
 type Outage struct {
 	mu      sync.Mutex    // guards the fields below
 	waiting int           // calls that wait
@@ -25,8 +26,8 @@ func (o *Outage) BeginWait() (first bool) {
 	return first
 }
 
-// EndWait notes that a call waits no more, and whether it was successful. It reports whether the store is back: no call waits any
-// more, and one of them was successful.
+// EndWait notes that a call waits no more, and whether it was successful. It reports whether the store is back: no call
+// waits any more, and one of them was successful.
 func (o *Outage) EndWait(ok bool) (back bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -36,14 +37,16 @@ func (o *Outage) EndWait(ok bool) (back bool) {
 		return false
 	}
 	close(o.over)
-	back, o.worked = o.worked, false
+	back = o.worked
+	o.worked = false
 	return back
 }
 
 // AwaitEnd returns when no call waits, or when ctx ends.
 func (o *Outage) AwaitEnd(ctx context.Context) {
 	o.mu.Lock()
-	over, waiting := o.over, o.waiting > 0
+	over := o.over
+	waiting := o.waiting > 0
 	o.mu.Unlock()
 	if waiting {
 		select {

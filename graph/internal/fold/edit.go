@@ -13,7 +13,8 @@ func (s *Thread) PauseForEdit(branch string) {
 	s.Branch = branch
 	s.ForgetSteps()
 	if !s.Run.Status.Final() {
-		s.Run.Status, s.Run.Reason = record.Paused, ""
+		s.Run.Status = record.Paused
+		s.Run.Reason = ""
 	}
 }
 
@@ -42,7 +43,9 @@ func (s *Thread) ForgetSteps() {
 			}
 			if q.Ahead > 0 && q.Ahead <= len(s.Ahead) {
 				a := &s.Ahead[q.Ahead-1]
-				a.Value, a.Refused, a.Used = q.Answer, q.Refused, false
+				a.Value = q.Answer
+				a.Refused = q.Refused
+				a.Used = false
 			}
 		}
 		forgetStep(f)

@@ -14,8 +14,8 @@ type Ending struct {
 	By     string        // who did it; "": no name was given
 }
 
-// FindEnding returns the first end or edit of a thread behind a point. found is false if there is none, if a drive has claimed the
-// thread before it, or if it cannot be read.
+// FindEnding returns the first end or edit of a thread behind a point. found is false if there is none, if a drive has
+// claimed the thread before it, or if it cannot be read.
 func FindEnding(ctx context.Context, st journal.Store, after journal.Point) (e Ending, found bool) {
 	for r, err := range journal.Records(ctx, st, after.Thread, journal.Range{After: after.Seq, Heads: true}) {
 		if err != nil {

@@ -85,8 +85,8 @@ func foldRecords(thread string, records iter.Seq2[journal.Record, error]) (s *Th
 	return &l.Thread, nil
 }
 
-// A Loader is a Thread while its records are read, one after another from the first one, or from a snapshot. It is a type,
-// because a loop would allocate more for each thread that is opened.
+// A Loader is a Thread while its records are read, one after another from the first one, or from a snapshot. It is a
+// type, because a loop would allocate more for each thread that is opened.
 type Loader struct {
 	Thread
 	thread string
@@ -123,8 +123,9 @@ func (l *Loader) addRecord(r journal.Record, err error) bool {
 	return l.err == nil
 }
 
-// Add folds the next record, and sets b, which must be empty, to what the record holds. It fails with journal.ErrNoPoint if
-// the first record needs older ones, which were pruned, and otherwise with a *journal.DamagedError.
+// Add folds the next record, and sets b, which must be empty, to what the record holds. It fails with
+// journal.ErrNoPoint if the first record needs older ones, which were pruned, and otherwise with a
+// *journal.DamagedError.
 func (l *Loader) Add(r *journal.Record, b *record.Parts) error {
 	switch {
 	case l.Head > 0 && r.Seq != l.Head+1:

@@ -120,7 +120,8 @@ func (s *Thread) applyParts(r *journal.Record, b *record.Parts) error {
 func (s *Thread) updateActiveTime(r *journal.Record) {
 	switch r.Kind {
 	case journal.KindStart:
-		s.Active, s.Driving = 0, true
+		s.Active = 0
+		s.Driving = true
 	case journal.KindClaim:
 		s.Driving = true
 	case journal.KindEdit:

@@ -5,10 +5,12 @@ import "fmt"
 
 // SuggestName returns a hint with the nearest of the known names, which are sorted, or "" if none is near.
 func SuggestName(name string, known []string) string {
-	best, at := "", 3
+	best := ""
+	at := 3
 	for _, k := range known {
 		if d := editDistance(name, k); d < at && d < len(name) {
-			best, at = k, d
+			best = k
+			at = d
 		}
 	}
 	if best == "" {

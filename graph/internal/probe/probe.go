@@ -17,8 +17,8 @@ func WithWatcher(ctx context.Context, w Watcher) context.Context {
 	return context.WithValue(ctx, watcherKey{}, w)
 }
 
-// BeginEffect tells the watcher of ctx, if there is one, that an effect begins. The caller calls end when its function has
-// returned.
+// BeginEffect tells the watcher of ctx, if there is one, that an effect begins. The caller calls end when its function
+// has returned.
 func BeginEffect(ctx context.Context) (end func()) {
 	if w, ok := ctx.Value(watcherKey{}).(Watcher); ok {
 		return w.BeginEffect(ctx)

@@ -73,7 +73,8 @@ func HasOwnerEnded(owner string) bool {
 	return !exists || start != "" && start != p.start
 }
 
-// FindOwner returns the number of the process that made a name. ok is false unless it is known to be a process of this host that has not ended.
+// FindOwner returns the number of the process that made a name. ok is false unless it is known to be a process of this
+// host that has not ended.
 func FindOwner(owner string) (pid int, ok bool) {
 	p, ok := ParseOwner(owner)
 	return p.PID, ok && p.boot != "" && p.boot == current().boot && !HasOwnerEnded(owner)

@@ -41,7 +41,8 @@ func processStart(pid int) (start string, exists bool) {
 	if err != nil {
 		return "", !errors.Is(err, syscall.ESRCH)
 	}
-	_, rest, ok := bytes.Cut(b[max(0, bytes.LastIndexByte(b, ')')):], []byte(") ")) // the name before it may contain anything
+	// the name before it may contain anything
+	_, rest, ok := bytes.Cut(b[max(0, bytes.LastIndexByte(b, ')')):], []byte(") "))
 	f := bytes.Fields(rest)
 	if !ok || len(f) < 20 {
 		return "", true

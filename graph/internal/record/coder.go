@@ -14,9 +14,11 @@ type mode uint8
 
 // The modes.
 const (
-	reading   mode = iota // from Rest into the fields
-	writing               // from the fields into out
-	rewriting             // from Rest into out, each text as change returns it; of the fields only numbers, flags and the lengths of lists are set
+	reading mode = iota // from Rest into the fields
+	writing             // from the fields into out
+	// from Rest into out, each text as change returns it; of the fields only numbers, flags and the lengths of lists
+	// are set
+	rewriting
 )
 
 // A coder goes through one part of a record, its head or its data, in the order in which a description

@@ -55,7 +55,8 @@ type Parts struct {
 	// Origin is, for a snapshot or fork, what the thread was forked from.
 	Origin Origin
 
-	// NewGraph reports that a claim has Digest and Tags, and NewStart that it has Meta and Shape; then it has Patches, too.
+	// NewGraph reports that a claim has Digest and Tags, and NewStart that it has Meta and Shape; then it has Patches,
+	// too.
 	NewGraph bool
 	NewStart bool
 
@@ -68,14 +69,16 @@ type Parts struct {
 	Arrived []Arrival
 	Chosen  bool
 
-	// Step is the number of steps that the frame has done, and Next, of records without Tasks, are the nodes that run next.
+	// Step is the number of steps that the frame has done, and Next, of records without Tasks, are the nodes that run
+	// next.
 	Step int
 	Next []string
 
 	// Failures are those of the tasks of a step that their nodes handle, and those that ended a path in their children.
 	Failures []Failure
 
-	// Streamed reports, when writing, that PutPatchCount and PutPatch have put Patches into the buffer for the data already.
+	// Streamed reports, when writing, that PutPatchCount and PutPatch have put Patches into the buffer for the data
+	// already.
 	Streamed bool
 
 	// Patches are the writes, and Keys the names of the keys that an edit writes.
@@ -98,7 +101,8 @@ type Parts struct {
 	Base     string
 	Question *Question
 
-	// Ahead is the place, from 1, of the answer given ahead; 0: the answer was given to the question. Refused says why there is none.
+	// Ahead is the place, from 1, of the answer given ahead; 0: the answer was given to the question. Refused says why
+	// there is none.
 	Ahead   int
 	Refused string
 
@@ -108,7 +112,8 @@ type Parts struct {
 	// Broken are, for an end, the steps that the drive stopped before, by frame.
 	Broken map[string]int
 
-	// Answers are those given with a start, Meta, User and Shape what its caller has attached, and the structure of the graph.
+	// Answers are those given with a start, Meta, User and Shape what its caller has attached, and the structure of the
+	// graph.
 	Answers []PresetAnswer
 	Meta    []byte
 	User    string
@@ -372,7 +377,8 @@ func (b *Parts) ReadHead(kind uint8, head []byte) error {
 
 // Read reads a record. A kind that is not known has no fields.
 func (b *Parts) Read(kind uint8, head, data []byte) error {
-	h, d := coder{}, coder{}
+	h := coder{}
+	d := coder{}
 	h.Rest = head
 	d.Rest = data
 	b.walkHead(kind, &h)
@@ -386,7 +392,8 @@ func (b *Parts) Read(kind uint8, head, data []byte) error {
 // Append appends the head and the data of a record to two buffers. Data whose only part is a value aliases it
 // if the buffer is nil.
 func (b *Parts) Append(kind uint8, head, data []byte) (_, _ []byte) {
-	h, d := coder{mode: writing, out: head}, coder{mode: writing, out: data}
+	h := coder{mode: writing, out: head}
+	d := coder{mode: writing, out: data}
 	b.walkHead(kind, &h)
 	b.walkData(kind, &d)
 	return h.out, d.out
@@ -399,7 +406,8 @@ var ErrMoreParts = errors.New("it has more parts than this version knows")
 // stay as they are. It fails for a damaged record, for one with ErrMoreParts, and if a value would change whose form is
 // not known.
 func Rewrite(kind uint8, head, data []byte, change func([]byte) []byte) (_, _ []byte, err error) {
-	h, d := coder{mode: rewriting, change: change}, coder{mode: rewriting, change: change}
+	h := coder{mode: rewriting, change: change}
+	d := coder{mode: rewriting, change: change}
 	h.Rest = head
 	d.Rest = data
 	b := Parts{}

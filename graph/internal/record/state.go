@@ -9,10 +9,11 @@ import (
 
 // A ThreadState is the data of a snapshot or fork: all that the records before it lead to.
 type ThreadState struct {
-	Run     Run
-	Meta    []byte         // graph.Input.Meta
-	User    string         // graph.Input.User
-	Shape   []byte         // the structure of the graph that the run was last driven with; nil: the journal does not have it
+	Run  Run
+	Meta []byte // graph.Input.Meta
+	User string // graph.Input.User
+	// the structure of the graph that the run was last driven with; nil: the journal does not have it
+	Shape   []byte
 	Ahead   []PresetAnswer // given with the start of the run
 	Asked   map[string]int // questions of this run, by node path
 	Active  time.Duration  // of this run, up to the newest record
@@ -123,7 +124,8 @@ func (s *ThreadState) hasFailures() bool {
 	return false
 }
 
-// walkFailures goes through the failures of the frames, which stand at the end, because earlier versions did not write them.
+// walkFailures goes through the failures of the frames, which stand at the end, because earlier versions did not write
+// them.
 func (s *ThreadState) walkFailures(c *coder) {
 	given := s.hasFailures()
 	if !c.hasOptional(&given) {
@@ -262,7 +264,8 @@ func (c *coder) counts(m *map[string]int) {
 		*m = make(map[string]int, n)
 	}
 	for i := 0; i < n && c.Err == nil; i++ {
-		k, v := "", 0
+		k := ""
+		v := 0
 		c.text(&k)
 		c.int(&v)
 		(*m)[k] = v

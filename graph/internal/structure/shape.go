@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// shapeOf returns a hash of what the stored form of a type depends on: the names and types of the fields of structs, at any depth, and the
-// types themselves. Two types with the same shape read each other's values.
+// shapeOf returns a hash of what the stored form of a type depends on: the names and types of the fields of structs, at
+// any depth, and the types themselves. Two types with the same shape read each other's values.
 func shapeOf(t reflect.Type) string {
 	h := sha256.New()
 	writeShape(h, t, map[reflect.Type]int{})

@@ -1,5 +1,5 @@
-// Package structure is the form in which a journal holds the shape of a graph: its nodes, edges and keys, as JSON, so that a run can
-// be drawn, and compared with the graph of another version, without the code of its graph.
+// Package structure is the form in which a journal holds the shape of a graph: its nodes, edges and keys, as JSON, so
+// that a run can be drawn, and compared with the graph of another version, without the code of its graph.
 package structure
 
 import (
@@ -13,9 +13,10 @@ import (
 // Key describes one key of a graph's state.
 type Key struct {
 	Name    string `json:"name"`
-	Reducer string `json:"reducer"`         // last, append, merge, sum, max, min, concat, or fold for one of the user
-	Tag     string `json:"tag"`             // names the type, or the codec
-	Shape   string `json:"shape,omitempty"` // hash of what the type consists of: see shapeOf; absent: a codec of the user decides
+	Reducer string `json:"reducer"` // last, append, merge, sum, max, min, concat, or fold for one of the user
+	Tag     string `json:"tag"`     // names the type, or the codec
+	// hash of what the type consists of: see shapeOf; absent: a codec of the user decides
+	Shape string `json:"shape,omitempty"`
 }
 
 // NewKey describes a key.
@@ -30,8 +31,8 @@ func NewKey(name, reducer, tag string, t reflect.Type, codec bool) Key {
 // Recorded is the form itself.
 type Recorded[S any] struct {
 	Graph S `json:"graph"`
-	// Keys are those of the graph, under "", and of its children, under the path of the node with a slash at its end; a named child
-	// has a # and its kind before the slash.
+	// Keys are those of the graph, under "", and of its children, under the path of the node with a slash at its end; a
+	// named child has a # and its kind before the slash.
 	Keys map[string][]Key `json:"keys,omitempty"`
 	// Cut reports that parts were left out, because all of it would have been larger than MaxSize.
 	Cut bool `json:"cut,omitempty"`
@@ -40,8 +41,8 @@ type Recorded[S any] struct {
 // MaxSize is the size in bytes that a structure has in a journal at most.
 const MaxSize = 128 << 10
 
-// PackGraph returns the form of a graph: the whole of it, or without descriptions, or without children and keys, whichever is first small
-// enough; nil if none is.
+// PackGraph returns the form of a graph: the whole of it, or without descriptions, or without children and keys,
+// whichever is first small enough; nil if none is.
 func PackGraph(graph any, keys map[string][]Key) []byte {
 	whole, err := json.Marshal(Recorded[any]{Graph: graph, Keys: keys})
 	if err != nil || len(whole) <= MaxSize {

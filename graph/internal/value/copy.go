@@ -209,7 +209,8 @@ func (c *copier) separate(v reflect.Value, depth int) {
 }
 
 func (c *copier) separateSlice(v reflect.Value, depth int) {
-	n, nested := v.Len(), c.reaches(v.Type().Elem())
+	n := v.Len()
+	nested := c.reaches(v.Type().Elem())
 	switch {
 	case v.IsNil():
 	case !c.deep && !nested:
@@ -229,13 +230,15 @@ func (c *copier) separateSlice(v reflect.Value, depth int) {
 }
 
 func (c *copier) separateMap(v reflect.Value, depth int) {
-	nested, isText := c.reaches(v.Type().Elem()), c.text != nil && v.Type().Key().Kind() == reflect.String
+	nested := c.reaches(v.Type().Elem())
+	isText := c.text != nil && v.Type().Key().Kind() == reflect.String
 	if v.IsNil() || !c.deep && !nested || c.reuse(v) {
 		return
 	}
 	was := reflect.ValueOf(v.Interface()).MapRange() // v itself is about to change
 	own := reflect.MakeMapWithSize(v.Type(), v.Len())
-	k, e := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
+	k := reflect.New(v.Type().Key()).Elem()
+	e := reflect.New(v.Type().Elem()).Elem()
 	c.keep(v, own)
 	for was.Next() {
 		if e.SetIterValue(was); nested {
@@ -281,8 +284,8 @@ func (s *spareSearch) isKnown(v reflect.Value, depth int) bool {
 	return was
 }
 
-// holdsSpare is hasSpare for a value without its reflection. What JSON and scripts make, which is most of what large states have, it searches
-// without it: that is thirty times faster, and allocates nothing.
+// holdsSpare is hasSpare for a value without its reflection. What JSON and scripts make, which is most of what large
+// states have, it searches without it: that is thirty times faster, and allocates nothing.
 func (s *spareSearch) holdsSpare(v any, depth int) bool {
 	switch v := v.(type) {
 	case nil, string, bool, int, int64, float64, json.Number:

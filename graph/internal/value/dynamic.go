@@ -45,7 +45,8 @@ func Register[T any](name string) {
 	types.Lock()
 	defer types.Unlock()
 	if types.byName == nil {
-		types.byName, types.byType = map[string]reflect.Type{}, map[reflect.Type]string{}
+		types.byName = map[string]reflect.Type{}
+		types.byType = map[reflect.Type]string{}
 	}
 	if was, ok := types.byName[name]; ok && was != t {
 		panic(fmt.Sprintf("graph: Register: %q already names %s", name, was))
@@ -117,7 +118,8 @@ func putMap(dst []byte, m map[string]any, depth int) (_ []byte, err error) {
 func putTyped(dst []byte, v any, depth int) ([]byte, error) {
 	t := reflect.TypeOf(v)
 	name, registered := registeredName(t)
-	expr, known := "", registered
+	expr := ""
+	known := registered
 	if !registered {
 		expr, known = typeExpression(t, 0)
 	}
@@ -245,7 +247,8 @@ func (r *reader) readMap(n, depth int) map[string]any {
 }
 
 func (r *reader) readNamed(depth int) any {
-	name, j := r.Text(), r.Bytes()
+	name := r.Text()
+	j := r.Bytes()
 	if r.Err != nil {
 		return nil
 	}

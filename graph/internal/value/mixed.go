@@ -168,7 +168,8 @@ func (r *reader) readEntries(v reflect.Value, n, depth int) {
 	}
 	v.Set(reflect.MakeMapWithSize(v.Type(), min(n, fewElements)))
 	for i := 0; i < n && r.Err == nil; i++ {
-		k, e := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
+		k := reflect.New(v.Type().Key()).Elem()
+		e := reflect.New(v.Type().Elem()).Elem()
 		r.readLeaf(k)
 		r.readMixed(e, depth+1)
 		v.SetMapIndex(k, e)
@@ -272,19 +273,22 @@ func parseType(expr string, depth int) (reflect.Type, error) {
 		}
 		return nil, fmt.Errorf("the journal holds a value of type %q: call graph.Register for it", name)
 	}
-	wrap, rest := reflect.SliceOf, ""
+	wrap := reflect.SliceOf
+	rest := ""
 	switch {
 	case strings.HasPrefix(expr, "[]"):
 		rest = expr[2:]
 	case strings.HasPrefix(expr, "*"):
-		wrap, rest = reflect.PointerTo, expr[1:]
+		wrap = reflect.PointerTo
+		rest = expr[1:]
 	case strings.HasPrefix(expr, "map["):
 		name, elem, _ := strings.Cut(expr[len("map["):], "]")
 		key := namedTypes[name]
 		if key == nil || !isMapKey(key) {
 			return nil, errTypeExpression
 		}
-		wrap, rest = func(t reflect.Type) reflect.Type { return reflect.MapOf(key, t) }, elem
+		wrap = func(t reflect.Type) reflect.Type { return reflect.MapOf(key, t) }
+		rest = elem
 	default:
 		return nil, errTypeExpression
 	}

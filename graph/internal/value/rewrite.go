@@ -4,8 +4,9 @@ import (
 	"raddle.dev/graph/internal/wire"
 )
 
-// Rewrite returns the stored form of a value with other texts: change gets every text of a dynamic value, and otherwise the whole
-// value. ok is false if the value holds something whose form only the program that wrote it knows; then it is returned as it is.
+// Rewrite returns the stored form of a value with other texts: change gets every text of a dynamic value, and otherwise
+// the whole value. ok is false if the value holds something whose form only the program that wrote it knows; then it is
+// returned as it is.
 func Rewrite(b []byte, change func([]byte) []byte) (out []byte, ok bool) {
 	if len(b) == 0 {
 		return b, true

@@ -8,8 +8,8 @@ import (
 // jumpAfter is by how much the advance of a clock may differ from the time that has passed.
 const jumpAfter = 10 * time.Second
 
-// A Stopwatch measures the time that a drive works, by a clock that may be set meanwhile: its advance counts, but when it jumps, the time
-// that has passed counts instead. It is safe for concurrent use. Call StartWatch before it is read.
+// A Stopwatch measures the time that a drive works, by a clock that may be set meanwhile: its advance counts, but when
+// it jumps, the time that has passed counts instead. It is safe for concurrent use. Call StartWatch before it is read.
 type Stopwatch struct {
 	now     func() time.Time     // the clock
 	passing func() time.Duration // increases with the time that passes, whatever the clock says
@@ -25,7 +25,8 @@ type Stopwatch struct {
 func (s *Stopwatch) StartWatch(now func() time.Time, passing func() time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.now, s.passing = now, passing
+	s.now = now
+	s.passing = passing
 	s.clock, s.passed = now().Round(0), passing()
 }
 
@@ -48,13 +49,18 @@ func (s *Stopwatch) readStamp() (now time.Time, jumped bool) {
 
 // readClock reads the clock. The caller must hold mu.
 func (s *Stopwatch) readClock() {
-	clock, passed := s.now().Round(0), s.passing() // as it is stored: time.Time would measure what has passed
-	advance, took := clock.Sub(s.clock), passed-s.passed
+	clock := s.now().Round(0)
+	passed := s.passing() // as it is stored: time.Time would measure what has passed
+	advance := clock.Sub(s.clock)
+	took := passed - s.passed
 	switch {
 	case advance > took+jumpAfter:
-		advance, s.jumped = took, true
+		advance = took
+		s.jumped = true
 	case advance < took-jumpAfter:
 		advance = took
 	}
-	s.clock, s.passed, s.active = clock, passed, s.active+advance
+	s.clock = clock
+	s.passed = passed
+	s.active = s.active + advance
 }

@@ -1,5 +1,5 @@
-// Package writer is the writing side of a thread: records are gathered, written in batches, and folded into snapshots when
-// that is due, and what refuses one of them stops the drive.
+// Package writer is the writing side of a thread: records are gathered, written in batches, and folded into snapshots
+// when that is due, and what refuses one of them stops the drive.
 package writer
 
 import (
@@ -24,8 +24,8 @@ type Config struct {
 	Stop     func()            // cancels the drive: nothing starts after a write that failed
 }
 
-// A ThreadWriter is the writing side of a thread. It is the only writer of a drive: records
-// are gathered, and a caller that needs them to be durable writes all gathered records. A nil ThreadWriter holds nothing, and stores nothing.
+// A ThreadWriter is the writing side of a thread. It is the only writer of a drive: records are gathered, and a caller
+// that needs them to be durable writes all gathered records. A nil ThreadWriter holds nothing, and stores nothing.
 type ThreadWriter struct {
 	Config
 
@@ -109,8 +109,8 @@ func (w *ThreadWriter) queueRecords(recs []journal.Record) (n int, full bool, er
 	return len(w.pending), len(w.pending) >= maxPending, nil
 }
 
-// stampRecords gives records the time. The time between two records of a drive counts as active, but that before a claim does not: if the
-// clock has jumped forward, the drive claims the run again first. The caller must hold mu.
+// stampRecords gives records the time. The time between two records of a drive counts as active, but that before a
+// claim does not: if the clock has jumped forward, the drive claims the run again first. The caller must hold mu.
 func (w *ThreadWriter) stampRecords(recs []journal.Record) []journal.Record {
 	if len(recs) == 0 {
 		return nil
@@ -169,8 +169,11 @@ func (w *ThreadWriter) Flush() error {
 // writePending appends the gathered records. The caller must hold writing.
 func (w *ThreadWriter) writePending() error {
 	w.mu.Lock()
-	batch, err, head := w.pending, w.err, w.saved.Load()
-	w.pending, w.spare = w.spare, nil
+	batch := w.pending
+	err := w.err
+	head := w.saved.Load()
+	w.pending = w.spare
+	w.spare = nil
 	w.mu.Unlock()
 	if err != nil || len(batch) == 0 {
 		return err
@@ -270,12 +273,15 @@ func (w *ThreadWriter) writeSnapshot() error {
 	now, _ := w.Watch.readStamp() // the time before a snapshot does not count
 	rec := s.NewSnapshot(journal.KindSnapshot, now.UnixMicro(), "")
 	w.mu.Lock()
-	w.bytes, w.weight, w.size = 0, 0, len(rec.Data) // includes overlays, effects and updates of open steps
+	w.bytes = 0
+	w.weight = 0
+	w.size = len(rec.Data) // includes overlays, effects and updates of open steps
 	w.mu.Unlock()
 	return w.appendBehind(s.Head, []journal.Record{rec})
 }
 
-// appendBehind writes records to the thread, which was read up to head and must end there. The caller must hold writing.
+// appendBehind writes records to the thread, which was read up to head and must end there. The caller must hold
+// writing.
 func (w *ThreadWriter) appendBehind(head int64, recs []journal.Record) error {
 	if head != w.saved.Load() {
 		return fmt.Errorf("save thread %s: %w", w.Thread, journal.ErrConflict)
@@ -287,8 +293,8 @@ func (w *ThreadWriter) appendBehind(head int64, recs []journal.Record) error {
 	return nil
 }
 
-// HasHeadMoved reports whether another has appended to the thread. While records are being written, it waits if wait is set,
-// else known is false: then the store compares.
+// HasHeadMoved reports whether another has appended to the thread. While records are being written, it waits if wait is
+// set, else known is false: then the store compares.
 func (w *ThreadWriter) HasHeadMoved(wait bool) (moved, known bool, err error) {
 	if !w.writing.TryLock() {
 		if !wait {

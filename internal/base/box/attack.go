@@ -17,7 +17,8 @@ import (
 // An attack is a shell text that prints ESCAPED if the box does not hold.
 type attack struct{ name, script string }
 
-// attacks are tried by [Box.AttackBox]. OUTSIDE is a file outside of the box, PORT a server outside, SOCKET one that is a file, and PID a process outside.
+// attacks are tried by [Box.AttackBox]. OUTSIDE is a file outside of the box, PORT a server outside, SOCKET one that is
+// a file, and PID a process outside.
 var attacks = []attack{
 	{"", `echo x > "$OUTSIDE"; chmod 777 "$OUTSIDE"; rm -f "$OUTSIDE"`}, // the file itself is looked at afterwards
 	{"it reaches a server of this machine", `(exec 3<>/dev/tcp/127.0.0.1/$PORT) && echo ESCAPED`},
@@ -33,7 +34,8 @@ var attacks = []attack{
 	{"it changes modes of files outside", `chmod 600 "$OUTSIDE" && [ -f "$OUTSIDE" ] && echo ESCAPED`},
 }
 
-// AttackBox tries to break out of the box and returns the attacks that did, and how many were tried. env is the environment of commands.
+// AttackBox tries to break out of the box and returns the attacks that did, and how many were tried. env is the
+// environment of commands.
 func (b *Box) AttackBox(ctx context.Context, env []string) (escaped []string, tried int, err error) {
 	dir, err := os.MkdirTemp("", "raddle-attack-")
 	if err != nil {

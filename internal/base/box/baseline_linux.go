@@ -29,8 +29,8 @@ type keptPath struct {
 	Modified time.Time
 }
 
-// A baseline is what the protected paths of a workspace were before the commands that run now. Without a layer a command can change them, so they are
-// compared when it has ended, and put back.
+// A baseline is what the protected paths of a workspace were before the commands that run now. Without a layer a
+// command can change them, so they are compared when it has ended, and put back.
 type baseline map[string]keptPath
 
 // A settlement puts protected paths back, and what commands made of them aside.
@@ -48,7 +48,8 @@ type settlement struct {
 
 // keepProtected reads the protected paths of a workspace.
 func keepProtected(workspace string, state treeState, protected func(path, made string) string) (baseline, error) {
-	kept, total := baseline{}, int64(0)
+	kept := baseline{}
+	total := int64(0)
 	if protected == nil {
 		return kept, nil
 	}
@@ -175,8 +176,8 @@ func (t *settlement) settleKept(name string, k keptPath) {
 	t.restore(name)
 }
 
-// settleOther puts a path aside that was not there before and is protected, and removes what Python would run instead of sources. A protected path that
-// names no programs, as git makes them in new repositories, stays.
+// settleOther puts a path aside that was not there before and is protected, and removes what Python would run instead
+// of sources. A protected path that names no programs, as git makes them in new repositories, stays.
 func (t *settlement) settleOther(name string) {
 	now := t.is[name]
 	old, existed := t.was[name]
@@ -195,7 +196,8 @@ func (t *settlement) settleOther(name string) {
 	}
 	if why == "" {
 		if now.mode&(fs.ModeSetuid|fs.ModeSetgid) != 0 {
-			t.note(t.root.Chmod(filepath.FromSlash(name), now.mode.Perm())) // it would give other users the rights of this one
+			// it would give other users the rights of this one
+			t.note(t.root.Chmod(filepath.FromSlash(name), now.mode.Perm()))
 		}
 		return
 	}
@@ -269,7 +271,8 @@ func moveTree(from, to string) error {
 		return err
 	}
 	if info.IsDir() {
-		return errors.Join(os.CopyFS(to, os.DirFS(from)), os.RemoveAll(from)) // a named pipe cannot be copied, and holds nothing
+		// a named pipe cannot be copied, and holds nothing
+		return errors.Join(os.CopyFS(to, os.DirFS(from)), os.RemoveAll(from))
 	}
 	dir, err := os.Open(filepath.Dir(to))
 	if err != nil {

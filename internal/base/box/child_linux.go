@@ -32,7 +32,8 @@ func init() {
 	}
 }
 
-// runChild prepares the box, runs the command and returns its exit code, with 128 added to the number of a signal that ended it.
+// runChild prepares the box, runs the command and returns its exit code, with 128 added to the number of a signal that
+// ended it.
 func runChild() int {
 	runtime.LockOSThread()                                     // rights and filters belong to threads
 	_ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)           // the command must not look into this process
@@ -71,7 +72,8 @@ func runChild() int {
 	return awaitCommand(pid)
 }
 
-// passListener listens in the network of the box and passes the listener out: who accepts on it is in the network outside.
+// passListener listens in the network of the box and passes the listener out: who accepts on it is in the network
+// outside.
 func passListener(address string) error {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil {
@@ -91,7 +93,8 @@ func passListener(address string) error {
 	return unix.Close(passSocket)
 }
 
-// awaitCommand reaps all processes until the command ends, and returns its exit code. The system ends all others with this process.
+// awaitCommand reaps all processes until the command ends, and returns its exit code. The system ends all others with
+// this process.
 func awaitCommand(pid int) int {
 	for {
 		var status unix.WaitStatus
@@ -127,8 +130,8 @@ type mounted struct {
 	fd int
 }
 
-// prepareBox makes the view of the file system, and brings the loopback interface up. All mounts are made before the rest becomes
-// read-only, because they show what is there now.
+// prepareBox makes the view of the file system, and brings the loopback interface up. All mounts are made before the
+// rest becomes read-only, because they show what is there now.
 func prepareBox(p plan) error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("separate the mounts: %w", err)
@@ -198,7 +201,8 @@ func placeMount(m mounted) error {
 	return unix.Close(m.fd)
 }
 
-// mountOverlay returns a mount of a directory with a layer. Paths are given as open files: the options of a layer cannot hold every path.
+// mountOverlay returns a mount of a directory with a layer. Paths are given as open files: the options of a layer
+// cannot hold every path.
 func mountOverlay(o overlay) (int, error) {
 	fs, err := unix.Fsopen("overlay", unix.FSOPEN_CLOEXEC)
 	if err != nil {
@@ -236,7 +240,8 @@ func cloneMount(path string, attributes uint64) (int, error) {
 // devices are the files of /dev that commands need.
 var devices = []string{"null", "zero", "full", "random", "urandom"}
 
-// openDevices returns mounts of those devices that are there. They are read-only: that does not keep data from a device, but its mode from a change.
+// openDevices returns mounts of those devices that are there. They are read-only: that does not keep data from a
+// device, but its mode from a change.
 func openDevices() (found []mounted, err error) {
 	for _, name := range devices {
 		fd, err := unix.OpenTree(unix.AT_FDCWD, "/dev/"+name, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
@@ -269,7 +274,8 @@ func newTmpfs(size string) (int, error) {
 	return unix.Fsmount(fs, unix.FSMOUNT_CLOEXEC, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV)
 }
 
-// mountDevices puts an own /dev over that of the system: with harmless devices, terminals of its own, and shared memory of its own.
+// mountDevices puts an own /dev over that of the system: with harmless devices, terminals of its own, and shared memory
+// of its own.
 func mountDevices(found []mounted) error {
 	fd, err := newTmpfs("64m")
 	if err != nil {
@@ -303,7 +309,8 @@ func mountDevices(found []mounted) error {
 	return nil
 }
 
-// openHidden returns mounts of empty files and directories for paths that must not be read. A path that does not exist needs none.
+// openHidden returns mounts of empty files and directories for paths that must not be read. A path that does not exist
+// needs none.
 func openHidden(paths []string) (found []mounted, err error) {
 	if len(paths) == 0 {
 		return nil, nil
@@ -357,7 +364,8 @@ func openHidden(paths []string) (found []mounted, err error) {
 	return found, nil
 }
 
-// raiseLoopback brings the loopback interface of the network namespace up, so that a command can talk to servers that it starts itself.
+// raiseLoopback brings the loopback interface of the network namespace up, so that a command can talk to servers that
+// it starts itself.
 func raiseLoopback() error {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -378,7 +386,8 @@ func raiseLoopback() error {
 // maxProcesses bounds the processes and threads of a box. The system does not apply it to root.
 const maxProcesses = 8192
 
-// giveUpRights takes from this thread, and from the command that it starts, all capabilities, new privileges and dangerous system calls.
+// giveUpRights takes from this thread, and from the command that it starts, all capabilities, new privileges and
+// dangerous system calls.
 func giveUpRights(writable []string) error {
 	for c := uintptr(0); ; c++ {
 		if err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0); err == unix.EINVAL {
@@ -420,8 +429,9 @@ func clearCapabilities() error {
 	return nil
 }
 
-// closePipes keeps this thread, and what it starts, from writing to named pipes outside of the directories that are writable: a mount that
-// is read-only lets that pass. Kernels without Landlock, or with its first version, which does not know files that are moved, do without.
+// closePipes keeps this thread, and what it starts, from writing to named pipes outside of the directories that are
+// writable: a mount that is read-only lets that pass. Kernels without Landlock, or with its first version, which does
+// not know files that are moved, do without.
 func closePipes(writable []string) error {
 	if landlockVersion() < 2 {
 		return nil

@@ -18,8 +18,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// confined is the way of a box that holds commands by Landlock and a filter of system calls, where the system offers no namespaces. There is no layer:
-// commands write the workspace itself, and what they did to protected paths is found and taken back when they have ended.
+// confined is the way of a box that holds commands by Landlock and a filter of system calls, where the system offers no
+// namespaces. There is no layer: commands write the workspace itself, and what they did to protected paths is found and
+// taken back when they have ended.
 type confined struct {
 	mu      sync.Mutex
 	running map[*Stay]bool
@@ -43,7 +44,8 @@ func (w *confined) checkSystem(b *Box) error {
 	return w.checkHidden(b.spec.Workspace, b.hiddenPaths())
 }
 
-// checkHidden returns which of the hidden paths lies in the workspace: Landlock cannot take a name out of a directory that may be written.
+// checkHidden returns which of the hidden paths lies in the workspace: Landlock cannot take a name out of a directory
+// that may be written.
 func (w *confined) checkHidden(workspace string, hidden []string) error {
 	for _, path := range realPlaces(hidden) {
 		if _, err := os.Lstat(path); err == nil && isWithin(workspace, path) {
@@ -53,7 +55,8 @@ func (w *confined) checkHidden(workspace string, hidden []string) error {
 	return nil
 }
 
-// prepareStay looks through the workspace. The first of several commands that run at the same time keeps the protected paths for all of them.
+// prepareStay looks through the workspace. The first of several commands that run at the same time keeps the protected
+// paths for all of them.
 func (w *confined) prepareStay(ctx context.Context, s *Stay) (plan, error) {
 	b := s.box
 	hidden := append(b.hiddenPaths(), b.spec.Aside)
@@ -101,8 +104,8 @@ const lockWait = 10 * time.Second
 // lockPoll is how often it looks.
 const lockPoll = 20 * time.Millisecond
 
-// lockWorkspace waits until no other process runs commands in the workspace, and returns with w.mu locked. While it waits, it is not locked. The
-// error is that of ctx, or wraps ErrNone.
+// lockWorkspace waits until no other process runs commands in the workspace, and returns with w.mu locked. While it
+// waits, it is not locked. The error is that of ctx, or wraps ErrNone.
 func (w *confined) lockWorkspace(ctx context.Context, b *Box) error {
 	for end := time.Now().Add(lockWait); ; {
 		w.mu.Lock()
@@ -128,8 +131,8 @@ func (w *confined) lockWorkspace(ctx context.Context, b *Box) error {
 // errLocked says that a command of another process runs in the workspace.
 var errLocked = fmt.Errorf("another run is running a command in this workspace, and without namespaces only one run can: its command did not end within %v", lockWait)
 
-// beginCommands keeps other processes from running commands in the workspace, and settles what one has left that was cut off. It does not wait:
-// the error is errLocked while another process runs one. The caller holds w.mu.
+// beginCommands keeps other processes from running commands in the workspace, and settles what one has left that was
+// cut off. It does not wait: the error is errLocked while another process runs one. The caller holds w.mu.
 func (w *confined) beginCommands(b *Box) error {
 	if err := os.MkdirAll(b.spec.Aside, 0o700); err != nil {
 		return err
@@ -157,7 +160,8 @@ func (w *confined) beginCommands(b *Box) error {
 	return err
 }
 
-// settle takes back what commands did to protected paths. It returns what the workspace was before that, and the paths that were handled.
+// settle takes back what commands did to protected paths. It returns what the workspace was before that, and the paths
+// that were handled.
 func (w *confined) settle(b *Box, kept baseline, was treeState) (held []Held, is treeState, handled map[string]bool, err error) {
 	root, err := os.OpenRoot(b.spec.Workspace)
 	if err != nil {
@@ -234,7 +238,8 @@ func (w *confined) releaseStay(s *Stay) {
 	}
 	w.pending(s.box).remove()
 	_ = w.lock.Close()
-	w.lock, w.kept = nil, nil
+	w.lock = nil
+	w.kept = nil
 }
 
 // cacheVariables name directories of build tools that lie in the directory for temporary files of a box without layers.

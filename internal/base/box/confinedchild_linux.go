@@ -16,7 +16,8 @@ import (
 // confinedName is the name under which this program is started to hold a command without namespaces.
 const confinedName = "raddle-confined"
 
-// neededLandlock is the version of Landlock that a box without namespaces needs: the first one that keeps signals inside.
+// neededLandlock is the version of Landlock that a box without namespaces needs: the first one that keeps signals
+// inside.
 const neededLandlock = 6
 
 // These are the ways to use files that Landlock decides about.
@@ -30,17 +31,19 @@ const (
 	allPorts  = unix.LANDLOCK_ACCESS_NET_BIND_TCP | unix.LANDLOCK_ACCESS_NET_CONNECT_TCP
 )
 
-// guardText is the program of the guard: it ends all processes of the box when the process that holds the other end of its input has ended, however.
+// guardText is the program of the guard: it ends all processes of the box when the process that holds the other end of
+// its input has ended, however.
 const guardText = "read _; kill -s KILL -- -1"
 
-// runConfined holds the command of a plan without namespaces and returns its exit code. Only one thread of this process is restricted, with what it starts: the
-// others are outside of the box.
+// runConfined holds the command of a plan without namespaces and returns its exit code. Only one thread of this process
+// is restricted, with what it starts: the others are outside of the box.
 func runConfined() int {
 	_ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) // the command must not look into this process
 	_ = unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC)
 	signals := make(chan os.Signal, 16)
 	signal.Notify(signals, unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGQUIT, unix.SIGUSR1, unix.SIGUSR2)
-	pids, code := make(chan int, 1), make(chan int)
+	pids := make(chan int, 1)
+	code := make(chan int)
 	go func() {
 		runtime.LockOSThread() // it is never unlocked: rights and filters belong to the thread
 		code <- confineCommand(pids)
@@ -58,7 +61,8 @@ func runConfined() int {
 	}
 }
 
-// confineCommand restricts this thread, runs the command, sends its process id, and ends all processes that it has left.
+// confineCommand restricts this thread, runs the command, sends its process id, and ends all processes that it has
+// left.
 func confineCommand(pids chan<- int) int {
 	file := os.NewFile(controlFile, "control")
 	p, err := readPlan(file)
@@ -87,7 +91,8 @@ func confineCommand(pids chan<- int) int {
 	return code
 }
 
-// confineThread restricts this thread to what the plan allows, and starts the guard. The processes that it starts later cannot signal the guard.
+// confineThread restricts this thread to what the plan allows, and starts the guard. The processes that it starts later
+// cannot signal the guard.
 func confineThread(p plan) (guardian, error) {
 	if version := landlockVersion(); version < neededLandlock {
 		return guardian{}, fmt.Errorf("the kernel has version %d of Landlock, and a box without namespaces needs %d (Linux 6.12)", version, neededLandlock)
@@ -137,12 +142,14 @@ func dropBounds() error {
 	}
 }
 
-// A guardian is the guard of a box: a process that no command can signal, and that ends all commands when this process has ended.
+// A guardian is the guard of a box: a process that no command can signal, and that ends all commands when this process
+// has ended.
 type guardian struct {
 	alive *os.File // the end of its input that this process holds
 }
 
-// startGuard restricts this thread to signals to what it starts, and starts the guard, whose signals therefore reach the processes of this box and no other.
+// startGuard restricts this thread to signals to what it starts, and starts the guard, whose signals therefore reach
+// the processes of this box and no other.
 func startGuard() (guardian, error) {
 	scope, err := newRules(unix.LandlockRulesetAttr{Scoped: unix.LANDLOCK_SCOPE_SIGNAL})
 	if err != nil {
@@ -171,7 +178,8 @@ func startGuard() (guardian, error) {
 	return guardian{alive: w}, nil
 }
 
-// endBox ends all processes of the box, and waits until they have ended. The system delivers the signal to all of them at once, so that none can start another.
+// endBox ends all processes of the box, and waits until they have ended. The system delivers the signal to all of them
+// at once, so that none can start another.
 func (g guardian) endBox() {
 	if g.alive == nil {
 		return
@@ -207,7 +215,8 @@ func newRuleList(rules landlockRules, hidden []string) *ruleList {
 	return l
 }
 
-// listRules returns the rules of a plan: what is not hidden may be read, names everywhere may be listed, and some directories may be written.
+// listRules returns the rules of a plan: what is not hidden may be read, names everywhere may be listed, and some
+// directories may be written.
 func listRules(p plan) (landlockRules, error) {
 	rules, err := newRules(unix.LandlockRulesetAttr{Access_fs: readTree | writeTree | otherUses, Access_net: allPorts, Scoped: scopes})
 	if err != nil {
@@ -230,7 +239,8 @@ func listRules(p plan) (landlockRules, error) {
 	return rules, nil
 }
 
-// realPlaces returns paths without links. Of one that does not exist the directories that do are resolved, so that it is hidden when it is made.
+// realPlaces returns paths without links. Of one that does not exist the directories that do are resolved, so that it
+// is hidden when it is made.
 func realPlaces(paths []string) (places []string) {
 	for _, path := range paths {
 		rest := ""

@@ -6,7 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// attributeCalls change attributes of files that Landlock does not know: programs read that there are no such attributes.
+// attributeCalls change attributes of files that Landlock does not know: programs read that there are no such
+// attributes.
 var attributeCalls = []uintptr{
 	unix.SYS_SETXATTR, unix.SYS_LSETXATTR, unix.SYS_FSETXATTR, unix.SYS_REMOVEXATTR, unix.SYS_LREMOVEXATTR, unix.SYS_FREMOVEXATTR, unix.SYS_SETXATTRAT, unix.SYS_REMOVEXATTRAT,
 }
@@ -14,7 +15,8 @@ var attributeCalls = []uintptr{
 // lastKnown is the number of the last system call that this filter was made for. Later ones do not exist for commands.
 const lastKnown = unix.SYS_REMOVEXATTRAT
 
-// processCalls change processes, whose number is an argument; 0 is the caller itself. Only itself may be changed: a number could mean a process outside.
+// processCalls change processes, whose number is an argument; 0 is the caller itself. Only itself may be changed: a
+// number could mean a process outside.
 var processCalls = []struct {
 	number uintptr
 	arg    uint32
@@ -23,21 +25,23 @@ var processCalls = []struct {
 	{unix.SYS_SETPRIORITY, 0}, {unix.SYS_SETPRIORITY, 1}, {unix.SYS_IOPRIO_SET, 1},
 }
 
-// An ioctlGroup is the letter of a group of requests that change files, also those that are open for reading, and those of the group that are allowed.
+// An ioctlGroup is the letter of a group of requests that change files, also those that are open for reading, and those
+// of the group that are allowed.
 type ioctlGroup struct {
 	letter  uint32
 	allowed []uint32
 }
 
-// ioctlGroups are the groups of the file systems. Cloning parts of a file needs permission to write; the others only tell.
+// ioctlGroups are the groups of the file systems. Cloning parts of a file needs permission to write; the others only
+// tell.
 var ioctlGroups = []ioctlGroup{
 	{0x94, []uint32{unix.FICLONE, unix.FICLONERANGE}},
 	{'f', []uint32{unix.FS_IOC_GETFLAGS, 0xc020660b}}, // FS_IOC_FIEMAP
 	{'X', nil}, {0xf5, nil}, {'v', nil},
 }
 
-// buildConfinedFilter returns the instructions of the filter for commands without namespaces. What Landlock does not decide about, the modes and times of
-// files, is decided by the listener.
+// buildConfinedFilter returns the instructions of the filter for commands without namespaces. What Landlock does not
+// decide about, the modes and times of files, is decided by the listener.
 func buildConfinedFilter(arch uint32) []unix.SockFilter {
 	program := beginFilter(arch)
 	program = append(program, unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JGT | unix.BPF_K, K: lastKnown, Jt: 0, Jf: 1}, failWith(unix.ENOSYS))
@@ -72,14 +76,15 @@ func filterRequests() []unix.SockFilter {
 	return append([]unix.SockFilter{jumpEqual(unix.SYS_IOCTL, 0, uint8(len(inside)))}, inside...)
 }
 
-// A chownCall is a system call that gives a file another owner: the position of the owner among its arguments. The group follows.
+// A chownCall is a system call that gives a file another owner: the position of the owner among its arguments. The
+// group follows.
 type chownCall struct {
 	number uintptr
 	owner  uint32
 }
 
-// refuseOthers returns instructions that refuse to give a file to another owner, and do nothing for a file that its owner is given again: that is what such
-// calls are in the box of a user.
+// refuseOthers returns instructions that refuse to give a file to another owner, and do nothing for a file that its
+// owner is given again: that is what such calls are in the box of a user.
 func refuseOthers(c chownCall) []unix.SockFilter {
 	const unchanged = ^uint32(0)
 	at := dataArgs + 8*c.owner

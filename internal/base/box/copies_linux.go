@@ -15,8 +15,8 @@ const (
 	maxCopiedBytes = 16 << 20
 )
 
-// copies are the contents of the smaller files of a workspace, by their paths, with the states in which they were read. Without a layer they are what
-// /rewind puts back.
+// copies are the contents of the smaller files of a workspace, by their paths, with the states in which they were read.
+// Without a layer they are what /rewind puts back.
 type copies map[string]copied
 
 // A copied file is a file as it was read.
@@ -34,7 +34,8 @@ func (c copies) refresh(workspace string, is treeState) copies {
 		}
 	}
 	slices.Sort(names)
-	now, total := copies{}, int64(0)
+	now := copies{}
+	total := int64(0)
 	for _, name := range names[:min(len(names), maxCopies)] {
 		s := is[name]
 		if total += s.size; total > maxCopiedBytes {

@@ -15,7 +15,8 @@ import (
 // none is the position of an argument that a system call does not have.
 const none = -1
 
-// An attributeRequest says at which positions a system call that changes the mode or the times of a file has its arguments.
+// An attributeRequest says at which positions a system call that changes the mode or the times of a file has its
+// arguments.
 type attributeRequest struct {
 	path, dir, file, mode, times, flags int
 	form                                timeForm
@@ -31,8 +32,9 @@ const (
 	wholeSeconds                 // two numbers of seconds
 )
 
-// A deputy changes modes and times of files for a command that must not do so itself, because Landlock does not decide about them. The change is made here,
-// to a file that was opened and looked at before: what the command changes in its memory or in the file system meanwhile makes no difference.
+// A deputy changes modes and times of files for a command that must not do so itself, because Landlock does not decide
+// about them. The change is made here, to a file that was opened and looked at before: what the command changes in its
+// memory or in the file system meanwhile makes no difference.
 type deputy struct {
 	listener int
 	writable []string // without links
@@ -137,14 +139,15 @@ func (d *deputy) mayChange(fd int) bool {
 	return err == nil && slices.ContainsFunc(d.writable, func(dir string) bool { return isWithin(dir, path) })
 }
 
-// openNamed opens the file that a system call names, without permission to read or write it. Links to files of processes are not followed: they would mean
-// those of this process.
+// openNamed opens the file that a system call names, without permission to read or write it. Links to files of
+// processes are not followed: they would mean those of this process.
 func openNamed(process string, request attributeRequest, n heldCall) (int, error) {
 	args := n.data.args
 	if request.file != none {
 		return openAs(process, int32(args[request.file]))
 	}
-	base, flags := int32(unix.AT_FDCWD), uint64(0)
+	base := int32(unix.AT_FDCWD)
+	flags := uint64(0)
 	if request.dir != none {
 		base = int32(args[request.dir])
 	}
@@ -205,7 +208,8 @@ func readMemory(pid int, at uint64, size int) []byte {
 	return data[:got]
 }
 
-// readName returns a path from the memory of a process. It is read page by page, because the page after its end need not exist.
+// readName returns a path from the memory of a process. It is read page by page, because the page after its end need
+// not exist.
 func readName(pid int, at uint64) (string, error) {
 	const page = 4096
 	var name []byte

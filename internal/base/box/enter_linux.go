@@ -23,14 +23,15 @@ import (
 // childName is the name under which this program is started as the first process of a box.
 const childName = "raddle-box"
 
-// These are the numbers of the file with the plan, and of the socket over which a file comes back, in the first process.
+// These are the numbers of the file with the plan, and of the socket over which a file comes back, in the first
+// process.
 const (
 	controlFile = 3
 	passSocket  = 4
 )
 
-// A control is how this process and the first process of a box talk: by a file with the plan before and the report after, and by a socket over which
-// an open file comes: the listener of the proxy, or of system calls.
+// A control is how this process and the first process of a box talk: by a file with the plan before and the report
+// after, and by a socket over which an open file comes: the listener of the proxy, or of system calls.
 type control struct {
 	file  *os.File
 	ours  *os.File // nil: no file comes
@@ -43,9 +44,11 @@ type way interface {
 	// prepareStay makes what the command of a stay needs, and says what its first process prepares.
 	// It may wait for other commands until ctx ends.
 	prepareStay(ctx context.Context, s *Stay) (plan, error)
-	// serveStay serves the first process and what it starts, until the function that it returns is called. It is called if the plan passes a file.
+	// serveStay serves the first process and what it starts, until the function that it returns is called. It is called
+	// if the plan passes a file.
 	serveStay(s *Stay) (end func() error)
-	// gatherRemains says what a command that has ended left behind, after it has brought it into the workspace, or what is protected out of it.
+	// gatherRemains says what a command that has ended left behind, after it has brought it into the workspace, or what
+	// is protected out of it.
 	gatherRemains(s *Stay, before func(PathChange)) (Remains, error)
 	// releaseStay frees what prepareStay has made, however far it came.
 	releaseStay(s *Stay)
@@ -114,8 +117,8 @@ func (c *control) receiveFile() (*os.File, error) {
 	return os.NewFile(uintptr(rights[0]), "passed"), nil
 }
 
-// EnterBox prepares a stay for a command. The caller runs Stay.Command once, and then calls Leave. Without a layer it may wait for a command of
-// another run in this workspace, until ctx ends.
+// EnterBox prepares a stay for a command. The caller runs Stay.Command once, and then calls Leave. Without a layer it
+// may wait for a command of another run in this workspace, until ctx ends.
 func (b *Box) EnterBox(ctx context.Context, c proc.Command) (*Stay, error) {
 	b.mu.Lock()
 	b.stays++
@@ -139,9 +142,13 @@ func (b *Box) EnterBox(ctx context.Context, c proc.Command) (*Stay, error) {
 	return s, nil
 }
 
-// wrapCommand changes how a command is started: this program starts first, prepares the box, and runs the command there.
+// wrapCommand changes how a command is started: this program starts first, prepares the box, and runs the command
+// there.
 func (s *Stay) wrapCommand(p plan, cmd *exec.Cmd) error {
-	p.Path, p.Args, p.Env, p.Dir = cmd.Path, cmd.Args, cmd.Env, cmd.Dir
+	p.Path = cmd.Path
+	p.Args = cmd.Args
+	p.Env = cmd.Env
+	p.Dir = cmd.Dir
 	if p.Path != "" && !filepath.IsAbs(p.Path) {
 		p.Path = filepath.Join(p.Dir, p.Path)
 	}
@@ -157,8 +164,10 @@ func (c *control) startProcess(p plan, cmd *exec.Cmd) error {
 	if err := gob.NewEncoder(io.NewOffsetWriter(c.file, 0)).Encode(p); err != nil {
 		return err
 	}
-	cmd.Path, cmd.Dir = "/proc/self/exe", "/"
-	cmd.Env = []string{"GOMAXPROCS=1", "GOGC=off", "GORACE=atexit_sleep_ms=0"} // a program with the race detector otherwise ends a second later
+	cmd.Path = "/proc/self/exe"
+	cmd.Dir = "/"
+	// a program with the race detector otherwise ends a second later
+	cmd.Env = []string{"GOMAXPROCS=1", "GOGC=off", "GORACE=atexit_sleep_ms=0"}
 	cmd.ExtraFiles = append(cmd.ExtraFiles, c.file)
 	if c.other != nil {
 		cmd.ExtraFiles = append(cmd.ExtraFiles, c.other)
@@ -192,8 +201,9 @@ func (s *Stay) endServing() error {
 	return end()
 }
 
-// LeaveBox ends the stay after the command has ended: what it wrote is in the workspace then, except what is protected and what a person has changed
-// since the command began. before, which may be nil, is called for each change of a file; see [PathChange].
+// LeaveBox ends the stay after the command has ended: what it wrote is in the workspace then, except what is protected
+// and what a person has changed since the command began. before, which may be nil, is called for each change of a file;
+// see [PathChange].
 func (s *Stay) LeaveBox(before func(PathChange)) (Remains, error) {
 	defer s.releaseStay()
 	if err := s.endServing(); err != nil || s.box.spec.ReadOnly {
@@ -212,7 +222,8 @@ func (s *Stay) releaseStay() {
 	removeTree(s.dir)
 }
 
-// removeTree removes a directory whose subdirectories may be locked: the system leaves such ones in the work directory of a layer.
+// removeTree removes a directory whose subdirectories may be locked: the system leaves such ones in the work directory
+// of a layer.
 func removeTree(dir string) {
 	if os.RemoveAll(dir) == nil {
 		return
@@ -226,8 +237,8 @@ func removeTree(dir string) {
 	_ = os.RemoveAll(dir)
 }
 
-// DescribeFailure returns why the box of a stay could not be prepared, wrapping [ErrNone]; nil: it was prepared, and the command ran in it. It may
-// be called when the command has ended, before Leave.
+// DescribeFailure returns why the box of a stay could not be prepared, wrapping [ErrNone]; nil: it was prepared, and
+// the command ran in it. It may be called when the command has ended, before Leave.
 func (s *Stay) DescribeFailure() error {
 	r, err := s.control.readReport()
 	if err == nil && r.Failed != "" {

@@ -12,8 +12,8 @@ import (
 // architectures are the names that the kernel uses in the data of a filter.
 var architectures = map[string]uint32{"amd64": unix.AUDIT_ARCH_X86_64, "arm64": unix.AUDIT_ARCH_AARCH64}
 
-// refused are the system calls that end with "operation not permitted": those that look into other processes, make namespaces and mounts,
-// use keys of the kernel, or are large and seldom needed.
+// refused are the system calls that end with "operation not permitted": those that look into other processes, make
+// namespaces and mounts, use keys of the kernel, or are large and seldom needed.
 var refused = []uintptr{
 	unix.SYS_PTRACE, unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV, unix.SYS_KCMP, unix.SYS_PIDFD_GETFD, unix.SYS_PROCESS_MADVISE,
 	unix.SYS_KEYCTL, unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY,
@@ -24,12 +24,12 @@ var refused = []uintptr{
 	unix.SYS_SETTIMEOFDAY, unix.SYS_CLOCK_SETTIME, unix.SYS_ADJTIMEX, unix.SYS_CLOCK_ADJTIME, unix.SYS_SETDOMAINNAME, unix.SYS_SETHOSTNAME, unix.SYS_VHANGUP,
 }
 
-// missing are the system calls that end with "function not implemented", so that programs use the older ones: the arguments of clone3 cannot
-// be looked at, and io_uring makes calls that no filter sees.
+// missing are the system calls that end with "function not implemented", so that programs use the older ones: the
+// arguments of clone3 cannot be looked at, and io_uring makes calls that no filter sees.
 var missing = []uintptr{unix.SYS_CLONE3, unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER}
 
-// families are the kinds of sockets that a command may open. Those of the network namespace reach only the command's own servers;
-// sockets that are files (AF_UNIX) would reach servers outside, such as agents for keys.
+// families are the kinds of sockets that a command may open. Those of the network namespace reach only the command's
+// own servers; sockets that are files (AF_UNIX) would reach servers outside, such as agents for keys.
 var families = []uint32{unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK}
 
 // namespaces are the flags of clone that make namespaces.
@@ -45,7 +45,8 @@ const (
 	dataArgs   = 16
 )
 
-// installFilter installs a filter of system calls for this thread and what it starts. With the flag that asks for a listener it returns the listener's number.
+// installFilter installs a filter of system calls for this thread and what it starts. With the flag that asks for a
+// listener it returns the listener's number.
 func installFilter(build func(arch uint32) []unix.SockFilter, flags uintptr) (int, error) {
 	arch, ok := architectures[runtime.GOARCH]
 	if !ok {
@@ -70,7 +71,8 @@ func jumpEqual(k uint32, yes, no uint8) unix.SockFilter {
 	return unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: k, Jt: yes, Jf: no}
 }
 
-// jumpBits is the instruction that skips yes instructions if the loaded word has a bit of k, and no instructions otherwise.
+// jumpBits is the instruction that skips yes instructions if the loaded word has a bit of k, and no instructions
+// otherwise.
 func jumpBits(k uint32, yes, no uint8) unix.SockFilter {
 	return unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JSET | unix.BPF_K, K: k, Jt: yes, Jf: no}
 }
@@ -86,8 +88,8 @@ func failWith(e unix.Errno) unix.SockFilter { return endWith(unix.SECCOMP_RET_ER
 // allowCall is the instruction that lets the system call pass.
 func allowCall() unix.SockFilter { return endWith(unix.SECCOMP_RET_ALLOW) }
 
-// beginFilter returns the instructions that every filter begins with: they refuse other architectures and what no box allows, and leave the number of
-// the system call loaded.
+// beginFilter returns the instructions that every filter begins with: they refuse other architectures and what no box
+// allows, and leave the number of the system call loaded.
 func beginFilter(arch uint32) []unix.SockFilter {
 	program := []unix.SockFilter{
 		loadWord(dataArch), jumpEqual(arch, 1, 0), failWith(unix.EPERM),
@@ -110,8 +112,8 @@ func refuseCalls(program []unix.SockFilter, calls []uintptr, e unix.Errno) []uni
 	return program
 }
 
-// endFilter returns the instructions that every filter ends with. socketpair makes only kinds that stay connected to each other: a socket for datagrams
-// sends also to sockets outside that are files.
+// endFilter returns the instructions that every filter ends with. socketpair makes only kinds that stay connected to
+// each other: a socket for datagrams sends also to sockets outside that are files.
 func endFilter() []unix.SockFilter {
 	return []unix.SockFilter{
 		jumpEqual(unix.SYS_SOCKETPAIR, 0, 8),

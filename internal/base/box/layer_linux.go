@@ -19,12 +19,12 @@ import (
 	"raddle.dev/internal/base/plainfile"
 )
 
-// byProducts are names of directories that programs write beside sources to be faster. What is in them runs later in place of the sources, so it
-// stays in the layer without a word.
+// byProducts are names of directories that programs write beside sources to be faster. What is in them runs later in
+// place of the sources, so it stays in the layer without a word.
 var byProducts = []string{"__pycache__"}
 
-// gatherRemains moves what the command wrote into the workspace. A change is held back if the path is protected, or if somebody else has changed it since
-// the command began.
+// gatherRemains moves what the command wrote into the workspace. A change is held back if the path is protected, or if
+// somebody else has changed it since the command began.
 func (w *layered) gatherRemains(s *Stay, before func(PathChange)) (Remains, error) {
 	root, err := os.OpenRoot(s.box.spec.Workspace)
 	if err != nil {
@@ -37,7 +37,8 @@ func (w *layered) gatherRemains(s *Stay, before func(PathChange)) (Remains, erro
 	return l.outcome, errors.Join(l.failed...)
 }
 
-// A layer is what a command wrote, on its way into the workspace. Paths are relative, with slashes; "" is the workspace itself.
+// A layer is what a command wrote, on its way into the workspace. Paths are relative, with slashes; "" is the workspace
+// itself.
 type layer struct {
 	upper     string
 	root      *os.Root
@@ -147,7 +148,8 @@ func (l *layer) isSame(name, made string, old fs.FileInfo) bool {
 	return err == nil && bytes.Equal(a, b)
 }
 
-// holdsBack reports whether a change of a path must not be made, and notes why. made is the file that takes its place, if there is one.
+// holdsBack reports whether a change of a path must not be made, and notes why. made is the file that takes its place,
+// if there is one.
 func (l *layer) holdsBack(name string, kind ChangeKind, old fs.FileInfo, made string) bool {
 	why := l.protectedReason(name, made)
 	if why != "" && made != "" && l.isSame(name, made, old) {
@@ -186,7 +188,8 @@ func (l *layer) mergeDirectory(name string, info, old fs.FileInfo) {
 		}
 	}
 	_ = os.Chmod(filepath.Join(l.upper, filepath.FromSlash(name)), 0o700) // files leave it
-	changes, held := len(l.outcome.Changes), len(l.outcome.Held)
+	changes := len(l.outcome.Changes)
+	held := len(l.outcome.Held)
 	l.moveDirectory(name)
 	if old == nil && len(l.outcome.Changes) == changes {
 		if len(l.outcome.Held) > held && l.root.Remove(filepath.FromSlash(name)) == nil {
@@ -201,7 +204,8 @@ func (l *layer) mergeDirectory(name string, info, old fs.FileInfo) {
 	}
 }
 
-// removeMissing removes from a directory of the workspace what the command has removed together with the directory, before it made it again.
+// removeMissing removes from a directory of the workspace what the command has removed together with the directory,
+// before it made it again.
 func (l *layer) removeMissing(name string) bool {
 	dir, err := l.root.Open(filepath.FromSlash(name))
 	if err != nil {
@@ -245,8 +249,8 @@ func (l *layer) removeEntry(name string, old fs.FileInfo) {
 	l.outcome.Changes = append(l.outcome.Changes, PathChange{Path: name, Kind: Removed})
 }
 
-// removeTree removes a directory of the workspace that the command has removed, unless a repository of git or a protected path is in it, or a
-// file in it has changed meanwhile. It reports whether the directory is gone.
+// removeTree removes a directory of the workspace that the command has removed, unless a repository of git or a
+// protected path is in it, or a file in it has changed meanwhile. It reports whether the directory is gone.
 func (l *layer) removeTree(name string) bool {
 	why := ""
 	var files []string
@@ -287,7 +291,8 @@ func (l *layer) removeTree(name string) bool {
 	return true
 }
 
-// moveFile moves a file or link from the layer to its place in the workspace: as a whole, so that a reader never sees a part of it.
+// moveFile moves a file or link from the layer to its place in the workspace: as a whole, so that a reader never sees a
+// part of it.
 func (l *layer) moveFile(name string, info fs.FileInfo) error {
 	from := filepath.Join(l.upper, filepath.FromSlash(name))
 	for _, attribute := range []string{"origin", "impure", "metacopy", "redirect", "uuid"} {

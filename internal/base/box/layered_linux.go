@@ -31,8 +31,8 @@ func (w *layered) checkSystem(b *Box) error {
 	return nil
 }
 
-// prepareStay creates the directories of the layers of a stay. A command that runs at the same time as another one has layers of its
-// own, and so has one that lives alone.
+// prepareStay creates the directories of the layers of a stay. A command that runs at the same time as another one has
+// layers of its own, and so has one that lives alone.
 func (w *layered) prepareStay(_ context.Context, s *Stay) (plan, error) {
 	b := s.box
 	p := plan{Writable: []string{b.TempDir()}, Hidden: b.hiddenPaths(), Passes: b.spec.Serve != nil}
@@ -47,7 +47,8 @@ func (w *layered) prepareStay(_ context.Context, s *Stay) (plan, error) {
 	layers := filepath.Join(s.dir, "layers")
 	w.mu.Lock()
 	if w.shared == nil && !b.alone {
-		w.shared, layers = s, filepath.Join(b.spec.Private, "layers")
+		w.shared = s
+		layers = filepath.Join(b.spec.Private, "layers")
 	}
 	w.mu.Unlock()
 	for i, dir := range b.spec.Layers {
@@ -100,7 +101,8 @@ func (w *layered) separateProcess(cmd *exec.Cmd) {
 	a.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Geteuid(), HostID: os.Geteuid(), Size: 1}}
 	a.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getegid(), HostID: os.Getegid(), Size: 1}}
 	a.GidMappingsEnableSetgroups = false
-	// Without the rights to files, which reach only files of this user, the system cannot keep a layer for an ordinary user.
+	// Without the rights to files, which reach only files of this user, the system cannot keep a layer for an ordinary
+	// user.
 	a.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP, unix.CAP_CHOWN, unix.CAP_DAC_OVERRIDE, unix.CAP_FOWNER, unix.CAP_FSETID}
 }
 

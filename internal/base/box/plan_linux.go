@@ -2,8 +2,8 @@ package box
 
 import "slices"
 
-// A plan tells the first process in the namespaces what to prepare and what to run. It reaches that process in a file without a name, as
-// gob and not as JSON: paths and arguments need not be UTF-8.
+// A plan tells the first process in the namespaces what to prepare and what to run. It reaches that process in a file
+// without a name, as gob and not as JSON: paths and arguments need not be UTF-8.
 type plan struct {
 	Overlays []overlay // in any order
 	Writable []string  // directories that stay writable

@@ -14,7 +14,8 @@ import (
 // maxEntries bounds the workspace of a box without a layer, which is looked through before and after each command.
 const maxEntries = 100_000
 
-// A pathState is what a path was at one moment. The system sets the moment of the last change of a file itself: no program can set it back.
+// A pathState is what a path was at one moment. The system sets the moment of the last change of a file itself: no
+// program can set it back.
 type pathState struct {
 	mode    fs.FileMode
 	size    int64
@@ -26,7 +27,8 @@ type pathState struct {
 // A treeState is what a workspace was at one moment: its entries by their paths, which are relative and with slashes.
 type treeState map[string]pathState
 
-// scanTree looks through a workspace before a command. What cannot be looked into is left out: it is looked into when a command has made that possible.
+// scanTree looks through a workspace before a command. What cannot be looked into is left out: it is looked into when a
+// command has made that possible.
 func scanTree(workspace string) (treeState, error) {
 	state := treeState{}
 	err := walkTree(workspace, func(name string, info fs.FileInfo) error {
@@ -39,10 +41,11 @@ func scanTree(workspace string) (treeState, error) {
 	return state, err
 }
 
-// rescanTree looks through a workspace after a command, however much it holds then. Directories that the command has locked are opened, and returned with
-// the modes that it gave them.
+// rescanTree looks through a workspace after a command, however much it holds then. Directories that the command has
+// locked are opened, and returned with the modes that it gave them.
 func rescanTree(workspace string, was treeState) (is treeState, locked map[string]fs.FileMode, err error) {
-	is, locked = treeState{}, map[string]fs.FileMode{}
+	is = treeState{}
+	locked = map[string]fs.FileMode{}
 	err = walkTree(workspace, func(name string, info fs.FileInfo) error {
 		is[name] = stateOf(info)
 		if mode := info.Mode(); mode.IsDir() && mode.Perm()&0o700 != 0o700 && was[name].mode != mode {
@@ -72,13 +75,15 @@ func walkTree(workspace string, visit func(name string, info fs.FileInfo) error)
 func stateOf(info fs.FileInfo) pathState {
 	s := pathState{mode: info.Mode(), size: info.Size()}
 	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
-		s.links, s.inode, s.changed = uint64(stat.Nlink), stat.Ino, stat.Ctim
+		s.links = uint64(stat.Nlink)
+		s.inode = stat.Ino
+		s.changed = stat.Ctim
 	}
 	return s
 }
 
-// listChanges returns what happened to paths between two moments, except to some of them: files and links, and directories that were removed or are new
-// and empty.
+// listChanges returns what happened to paths between two moments, except to some of them: files and links, and
+// directories that were removed or are new and empty.
 func listChanges(was, is treeState, except map[string]bool) (changes []PathChange) {
 	full := map[string]bool{}
 	for name := range is {

@@ -20,7 +20,8 @@ func opener() []string {
 	return []string{"xdg-open"}
 }
 
-// IsThere reports whether the person at this terminal would see a browser: not through SSH, and on Linux and BSD only on a desktop.
+// IsThere reports whether the person at this terminal would see a browser: not through SSH, and on Linux and BSD only
+// on a desktop.
 func IsThere(env environ.Environ) bool {
 	if env.IsSet("SSH_CONNECTION") || env.IsSet("SSH_TTY") {
 		return false
@@ -32,8 +33,8 @@ func IsThere(env environ.Environ) bool {
 	return err == nil
 }
 
-// Open opens a file or an address. Other users of the machine can see it as the argument of a program. Open returns when the program that opens
-// the browser has ended.
+// Open opens a file or an address. Other users of the machine can see it as the argument of a program. Open returns
+// when the program that opens the browser has ended.
 func Open(target string) error {
 	program := opener()
 	if err := exec.Command(program[0], append(program[1:], target)...).Run(); err != nil {

@@ -38,7 +38,8 @@ var Synonyms = map[string]string{
 // --info, or "tools build AGENT" with --build-tools; these two also work without an agent.
 func RewriteArgs(args []string) []string {
 	args = nameSessions(joinVariables(args))
-	at, value := -1, ""
+	at := -1
+	value := ""
 	word := false // the first word that is not a flag has been seen
 	for i := 0; i < len(args); i++ {
 		arg := args[i]
@@ -46,11 +47,13 @@ func RewriteArgs(args []string) []string {
 		case arg == "--":
 			i = len(args)
 		case (arg == "-a" || arg == "--agent") && i+1 < len(args):
-			at, value = i, args[i+1]
+			at = i
+			value = args[i+1]
 			args = slices.Delete(slices.Clone(args), i, i+2)
 			i = len(args)
 		case strings.HasPrefix(arg, "--agent="):
-			at, value = i, strings.TrimPrefix(arg, "--agent=")
+			at = i
+			value = strings.TrimPrefix(arg, "--agent=")
 			args = slices.Delete(slices.Clone(args), i, i+1)
 			i = len(args)
 		case slices.Contains(TakesValue, arg):

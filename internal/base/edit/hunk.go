@@ -22,7 +22,8 @@ type Hunk struct {
 	lines   []line
 	top     bool // lines that are added are the first ones of the file
 	atEnd   bool // the change is at the end of the file
-	// These say that a line has no line end because it is the last one of the file: the last one of the old lines, and of the new ones.
+	// These say that a line has no line end because it is the last one of the file: the last one of the old lines, and
+	// of the new ones.
 	oldOpen, newOpen bool
 	name             string // of the change, for messages; empty: "hunk N"
 }
@@ -69,7 +70,8 @@ func Apply(file string, hunks []*Hunk) (Result, error) {
 	r := Result{}
 	shift := 0
 	for _, i := range order {
-		h, at := hunks[i], places[i]
+		h := hunks[i]
+		at := places[i]
 		old := h.old()
 		if by := at.by.describe(); by != "" {
 			r.Notes = append(r.Notes, fmt.Sprintf("%s was found with %s", h.describe(i), by))
@@ -109,7 +111,9 @@ func (h *Hunk) describe(i int) string {
 	return fmt.Sprintf("hunk %d (line %d of the patch)", i+1, h.at)
 }
 
-// newLines returns the lines that take the place of the old ones, and for each the line of the file whose line end it gets, -1 for none. Lines that stay are those of the file; new lines get its indentation if that differs from the patch's.
+// newLines returns the lines that take the place of the old ones, and for each the line of the file whose line end it
+// gets, -1 for none. Lines that stay are those of the file; new lines get its indentation if that differs from the
+// patch's.
 func (h *Hunk) newLines(t *text, from int, by tolerance) (lines []string, kept []int, err error) {
 	indents := map[string]string{}
 	if by == allBlanks || by == anyOfThem {
@@ -119,7 +123,8 @@ func (h *Hunk) newLines(t *text, from int, by tolerance) (lines []string, kept [
 				continue
 			}
 			if strings.TrimSpace(l.text) != "" {
-				patch, file := indentOf(l.text), indentOf(t.lines[at])
+				patch := indentOf(l.text)
+				file := indentOf(t.lines[at])
 				if known, has := indents[patch]; has && known != file {
 					return nil, nil, fmt.Errorf("its lines are indented in a way that cannot be translated: line %d of the file is %q, the patch has %q", at+1, t.lines[at], l.text)
 				}
@@ -134,22 +139,26 @@ func (h *Hunk) newLines(t *text, from int, by tolerance) (lines []string, kept [
 		switch l.op {
 		case ' ':
 			pairEnds(kept, removed, added)
-			removed, added = nil, nil
-			lines, kept = append(lines, t.lines[at]), append(kept, at)
+			removed = nil
+			added = nil
+			lines = append(lines, t.lines[at])
+			kept = append(kept, at)
 			at++
 		case '-':
 			removed = append(removed, at)
 			at++
 		case '+':
 			added = append(added, len(lines))
-			lines, kept = append(lines, translateIndent(l.text, indents)), append(kept, -1)
+			lines = append(lines, translateIndent(l.text, indents))
+			kept = append(kept, -1)
 		}
 	}
 	pairEnds(kept, removed, added)
 	return lines, kept, nil
 }
 
-// pairEnds gives each new line of a change the line end of the line that it replaces: in a file of mixed line ends only what changes is changed.
+// pairEnds gives each new line of a change the line end of the line that it replaces: in a file of mixed line ends only
+// what changes is changed.
 func pairEnds(kept, removed, added []int) {
 	for i, place := range added {
 		if i < len(removed) {
@@ -160,14 +169,16 @@ func pairEnds(kept, removed, added []int) {
 
 func indentOf(line string) string { return line[:len(line)-len(strings.TrimLeft(line, " \t"))] }
 
-// translateIndent returns a line with the indentation of the file instead of that of the patch, by the pairs that are known. Of a deeper indentation the beginning is translated.
+// translateIndent returns a line with the indentation of the file instead of that of the patch, by the pairs that are
+// known. Of a deeper indentation the beginning is translated.
 func translateIndent(line string, known map[string]string) string {
 	indent := indentOf(line)
 	best := ""
 	found := false
 	for patch := range known {
 		if strings.HasPrefix(indent, patch) && (!found || len(patch) > len(best)) {
-			best, found = patch, true
+			best = patch
+			found = true
 		}
 	}
 	if !found || indent == line {
@@ -180,7 +191,8 @@ func translateIndent(line string, known map[string]string) string {
 	return known[best] + rest + line[len(indent):]
 }
 
-// indentUnit returns a tab and the number of blanks that the patch writes for it, if the file indents by tabs and the patch by blanks.
+// indentUnit returns a tab and the number of blanks that the patch writes for it, if the file indents by tabs and the
+// patch by blanks.
 func indentUnit(known map[string]string) (unit string, wide int) {
 	for patch, file := range known {
 		if file == "" || strings.Trim(file, "\t") != "" || strings.Trim(patch, " ") != "" || len(patch)%len(file) != 0 {
@@ -191,8 +203,8 @@ func indentUnit(known map[string]string) (unit string, wide int) {
 	return "", 0
 }
 
-// findPlaces returns where each hunk fits. A hunk with only one place has that one. One with several is decided by its anchors, its number, or the
-// order of the hunks; otherwise it is an error with the places.
+// findPlaces returns where each hunk fits. A hunk with only one place has that one. One with several is decided by its
+// anchors, its number, or the order of the hunks; otherwise it is an error with the places.
 func findPlaces(t *text, hunks []*Hunk) ([]place, error) {
 	places := make([]place, len(hunks))
 	taken := []region{}
@@ -223,7 +235,8 @@ func findPlaces(t *text, hunks []*Hunk) ([]place, error) {
 	return places, nil
 }
 
-// candidates returns the places where the lines of a hunk stand, with the least tolerance that finds one, below its anchors if it has some.
+// candidates returns the places where the lines of a hunk stand, with the least tolerance that finds one, below its
+// anchors if it has some.
 func (h *Hunk) candidates(t *text, after int) (found []int, by tolerance, err error) {
 	from, anchored, err := h.findAnchors(t, after)
 	if err != nil {
@@ -270,7 +283,8 @@ func firstBelow(found, anchors []int) (list []int) {
 	return list
 }
 
-// findAnchors returns the lines at which the innermost anchor stands, below the outer ones. anchored is false if the hunk has none.
+// findAnchors returns the lines at which the innermost anchor stands, below the outer ones. anchored is false if the
+// hunk has none.
 func (h *Hunk) findAnchors(t *text, after int) (at []int, anchored bool, err error) {
 	if len(h.anchors) == 0 {
 		return nil, false, nil
@@ -301,7 +315,8 @@ func (h *Hunk) findAnchors(t *text, after int) (at []int, anchored bool, err err
 	return at, true, nil
 }
 
-// findAnchor returns the lines from a line on that are an anchor, or else those that begin with it: blanks around it do not count.
+// findAnchor returns the lines from a line on that are an anchor, or else those that begin with it: blanks around it do
+// not count.
 func findAnchor(lines []string, anchor string, from int) (at []int) {
 	want := anyOfThem.reduce(anchor)
 	equal := func(l string) bool { return l == want }
@@ -347,7 +362,8 @@ func (h *Hunk) choose(i int, found []int, end int, all []*Hunk) (int, error) {
 	return 0, fmt.Errorf("%s fits in %d places, at the lines %s: add lines around it, or a heading (@@ with a line above), so that it fits in only one", h.describe(i), len(found), strings.Join(where, ", "))
 }
 
-// countSame returns how many hunks from this one on change the same lines: if there are as many places, each has its own.
+// countSame returns how many hunks from this one on change the same lines: if there are as many places, each has its
+// own.
 func (h *Hunk) countSame(i int, all []*Hunk) (n int) {
 	for _, o := range all[i:] {
 		if len(o.anchors) == 0 && slices.Equal(o.old(), h.old()) {
@@ -364,7 +380,8 @@ func nearest(found []int, line int) (at int, tie bool) {
 	for _, f := range found[1:] {
 		switch {
 		case distance(f) < distance(at):
-			at, tie = f, false
+			at = f
+			tie = false
 		case distance(f) == distance(at):
 			tie = true
 		}
@@ -384,14 +401,16 @@ func (h *Hunk) mismatch(t *text, taken []region) error {
 		}
 		return errors.New("its lines are changed by another hunk of the patch")
 	}
-	best, most := -1, 0
+	best := -1
+	most := 0
 	for at := range t.lines {
 		n := 0
 		for n < len(old) && at+n < len(t.lines) && anyOfThem.reduce(t.lines[at+n]) == anyOfThem.reduce(old[n]) {
 			n++
 		}
 		if n > most {
-			best, most = at, n
+			best = at
+			most = n
 		}
 	}
 	if best < 0 {
@@ -407,7 +426,8 @@ func (h *Hunk) mismatch(t *text, taken []region) error {
 // nearestLine returns which line of a file is like another one, as the end of a sentence; "" if none is.
 func nearestLine(lines []string, want string) string {
 	words := strings.Fields(plainMarks.Replace(want))
-	best, most := -1, 0
+	best := -1
+	most := 0
 	for i, l := range lines {
 		n := 0
 		for _, w := range words {
@@ -416,7 +436,8 @@ func nearestLine(lines []string, want string) string {
 			}
 		}
 		if n > most {
-			best, most = i, n
+			best = i
+			most = n
 		}
 	}
 	if best < 0 || 2*most < len(strings.Join(words, "")) {

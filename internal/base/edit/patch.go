@@ -27,8 +27,9 @@ type File struct {
 	Hunks  []*Hunk // of Update, and of Delete if the patch shows what it removes
 }
 
-// Parse reads a patch in one of the forms that models write: a unified diff, the envelope "*** Begin Patch" of OpenAI's models, or blocks of SEARCH and REPLACE; in a
-// fence of Markdown or bare. The error says what is wrong and in which line.
+// Parse reads a patch in one of the forms that models write: a unified diff, the envelope "*** Begin Patch" of OpenAI's
+// models, or blocks of SEARCH and REPLACE; in a fence of Markdown or bare. The error says what is wrong and in which
+// line.
 func Parse(patch string) ([]File, error) {
 	p := &parser{lines: splitText(strings.TrimPrefix(patch, byteOrderMark)).lines}
 	p.cutFence()
@@ -76,7 +77,8 @@ func (p *parser) cutFence() {
 		mark := fence[:3]
 		for j := len(p.lines) - 1; j > i; j-- {
 			if strings.TrimSpace(p.lines[j]) == mark {
-				p.lines, p.first = p.lines[i+1:j], p.first+i+1
+				p.lines = p.lines[i+1 : j]
+				p.first = p.first + i + 1
 				return
 			}
 		}
@@ -137,7 +139,8 @@ func (f *File) addHunk(h *Hunk) {
 		f.Hunks = f.Hunks[:n-1]
 		h.anchors = append(head.anchors, h.anchors...)
 		if h.number == 0 && !h.top {
-			h.number, h.top = head.number, head.top
+			h.number = head.number
+			h.top = head.top
 		}
 	}
 	f.Hunks = append(f.Hunks, h)
@@ -198,7 +201,8 @@ func (p *parser) fileFollows(i int) bool {
 }
 
 func (p *parser) readFileHead(i int) {
-	old, now := diffName(p.lines[i][4:]), diffName(p.lines[i+1][4:])
+	old := diffName(p.lines[i][4:])
+	now := diffName(p.lines[i+1][4:])
 	switch {
 	case old == devNull && now == devNull, now == "":
 		p.file(File{})
@@ -247,7 +251,8 @@ func (h *Hunk) addLine(l string, at int) error {
 		case '+':
 			h.newOpen = true
 		default:
-			h.oldOpen, h.newOpen = true, true
+			h.oldOpen = true
+			h.newOpen = true
 		}
 	default:
 		return fmt.Errorf("line %d of the patch begins with neither a space, - nor +: %.60q", at, l)
@@ -269,14 +274,16 @@ func (p *parser) readEnvelope() error {
 		}
 		switch {
 		case name == "*** Begin Patch" || name == "*** End Patch":
-			h, begun = nil, false // what follows the end is no part of the patch
+			h = nil
+			begun = false // what follows the end is no part of the patch
 			continue
 		case name == "*** Update File" || name == "*** Add File" || name == "*** Delete File":
 			if value == "" {
 				return fmt.Errorf("line %d of the patch names no file", at)
 			}
 			p.file(File{Path: value, Do: map[string]Operation{"*** Add File": Add, "*** Delete File": Delete}[name]})
-			h, begun = nil, true
+			h = nil
+			begun = true
 		case !begun:
 			continue
 		case name == "*** Move to" && f.Do == Update && len(f.Hunks) == 0:

@@ -7,10 +7,12 @@ import (
 	"strings"
 )
 
-// Replace puts a text in the place of another one, which may be a part of a line or several lines. If all is true, it does so everywhere; otherwise the text must be
-// in the file only once. Line ends of the file stay as they are. A text of whole lines is also found with other blanks and other quotes; the result says so.
+// Replace puts a text in the place of another one, which may be a part of a line or several lines. If all is true, it
+// does so everywhere; otherwise the text must be in the file only once. Line ends of the file stay as they are. A text
+// of whole lines is also found with other blanks and other quotes; the result says so.
 func Replace(file, old, now string, all bool) (Result, error) {
-	old, now = strings.ReplaceAll(old, "\r\n", "\n"), strings.ReplaceAll(now, "\r\n", "\n")
+	old = strings.ReplaceAll(old, "\r\n", "\n")
+	now = strings.ReplaceAll(now, "\r\n", "\n")
 	switch {
 	case old == now:
 		return Result{}, errors.New("the old and the new text are the same")
@@ -88,7 +90,8 @@ func (t *text) replaceText(at, size int, now, plain string) {
 	}
 	ends[len(ends)-1] = last
 	if beyond && lines[len(lines)-1] == "" { // the text ended with the last line end of the file
-		lines, ends = lines[:len(lines)-1], ends[:len(ends)-1]
+		lines = lines[:len(lines)-1]
+		ends = ends[:len(ends)-1]
 	}
 	end := min(to+1, len(t.lines))
 	t.lines = concat(t.lines[:from], lines, t.lines[end:])

@@ -2,8 +2,8 @@ package edit
 
 import "strings"
 
-// UndoReplace reports whether [Replace] with the same arguments has changed a file to this one: whether was says so of a file that it may have been. It does not find
-// a removed text that began inside of a line.
+// UndoReplace reports whether [Replace] with the same arguments has changed a file to this one: whether was says so of
+// a file that it may have been. It does not find a removed text that began inside of a line.
 func UndoReplace(file, old, now string, all bool, was func(before string) bool) bool {
 	if now == "" {
 		return insertLines(file, old, was)

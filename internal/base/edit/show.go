@@ -38,7 +38,8 @@ func (r Result) ShowsAll() bool {
 func (r Result) showLines() (text string, whole bool) {
 	lines := splitText(r.Text).lines
 	var b strings.Builder
-	left, done := mostShown, 0
+	left := mostShown
+	done := 0
 	whole = true
 	for i, where := range r.where {
 		from := max(where.from, done)
@@ -55,7 +56,8 @@ func (r Result) showLines() (text string, whole bool) {
 			}
 			l := lines[at]
 			if len(l) > longestLine {
-				l, whole = strings.ToValidUTF8(l[:longestLine], "")+"...", false
+				l = strings.ToValidUTF8(l[:longestLine], "") + "..."
+				whole = false
 			}
 			fmt.Fprintf(&b, "%6d  %s\n", at+1, l)
 		}

@@ -11,7 +11,8 @@ const (
 	mostSums  = 5000 // lines; a longer file has no sums
 )
 
-// SumLines returns a short sum of each line of a file, by which the lines that differ from those of a later one can be found. It is empty if the file has too many lines.
+// SumLines returns a short sum of each line of a file, by which the lines that differ from those of a later one can be
+// found. It is empty if the file has too many lines.
 func SumLines(file string) string {
 	lines := splitText(file).lines
 	if len(lines) > mostSums {

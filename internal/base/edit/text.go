@@ -15,19 +15,22 @@ const byteOrderMark = "\ufeff"
 func splitText(file string) *text {
 	t := &text{}
 	if rest, ok := strings.CutPrefix(file, byteOrderMark); ok {
-		t.mark, file = byteOrderMark, rest
+		t.mark = byteOrderMark
+		file = rest
 	}
 	for file != "" {
 		i := strings.IndexAny(file, "\r\n")
 		if i < 0 {
-			t.lines, t.ends = append(t.lines, file), append(t.ends, "")
+			t.lines = append(t.lines, file)
+			t.ends = append(t.ends, "")
 			break
 		}
 		end := file[i : i+1]
 		if strings.HasPrefix(file[i:], "\r\n") {
 			end = "\r\n"
 		}
-		t.lines, t.ends = append(t.lines, file[:i]), append(t.ends, end)
+		t.lines = append(t.lines, file[:i])
+		t.ends = append(t.ends, end)
 		file = file[i+len(end):]
 	}
 	return t
@@ -62,8 +65,8 @@ func (t *text) endNear(i int) string {
 // A region is a range of lines of a changed file, counted from 0: from is the first one, to the one behind the last.
 type region struct{ from, to int }
 
-// replaceLines puts lines in the place of those from from to to. kept[i] is the line of the file whose line end lines[i] gets, -1 if that is the one
-// of the line before.
+// replaceLines puts lines in the place of those from from to to. kept[i] is the line of the file whose line end
+// lines[i] gets, -1 if that is the one of the line before.
 func (t *text) replaceLines(from, to int, lines []string, kept []int) {
 	near := t.endNear(from)
 	ends := make([]string, len(lines))

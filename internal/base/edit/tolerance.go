@@ -2,7 +2,8 @@ package edit
 
 import "strings"
 
-// A tolerance is how far a line of a file may differ from the line that was looked for. Each one also allows what those before it allow.
+// A tolerance is how far a line of a file may differ from the line that was looked for. Each one also allows what those
+// before it allow.
 type tolerance int
 
 const (

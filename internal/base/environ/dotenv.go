@@ -18,11 +18,12 @@ type DotenvFault struct {
 	Text string // what is wrong; it quotes no value
 }
 
-// ParseDotenv reads lines NAME=value. Nothing is evaluated: a dollar sign is one. Blank lines, comments and a leading "export" are skipped.
+// ParseDotenv reads lines NAME=value. Nothing is evaluated: a dollar sign is one. Blank lines, comments and a leading
+// "export" are skipped.
 //
-// A value in double quotes may go over several lines, and \n, \r, \t, \", \\ and \$ mean what they mean in other languages; one in single quotes
-// goes over several lines too and has no escapes. After a value, and after a blank, # begins a comment. Of a name that occurs twice the first value
-// counts.
+// A value in double quotes may go over several lines, and \n, \r, \t, \", \\ and \$ mean what they mean in other
+// languages; one in single quotes goes over several lines too and has no escapes. After a value, and after a blank, #
+// begins a comment. Of a name that occurs twice the first value counts.
 func ParseDotenv(text []byte) Dotenv {
 	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
 	p := dotenvReader{rest: strings.ReplaceAll(string(text), "\r\n", "\n"), result: Dotenv{Vars: map[string]string{}}}

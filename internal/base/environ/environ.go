@@ -1,5 +1,5 @@
-// Package environ reads environments of processes by the rules of the system: on Windows the names of variables have no case,
-// and Path is PATH.
+// Package environ reads environments of processes by the rules of the system: on Windows the names of variables have no
+// case, and Path is PATH.
 package environ
 
 import (
@@ -93,7 +93,8 @@ func (e Environ) WithoutNames(names ...string) Environ {
 	})
 }
 
-// FindHome returns the home directory of the user: HOME, on Windows otherwise USERPROFILE. It returns "" if neither is set.
+// FindHome returns the home directory of the user: HOME, on Windows otherwise USERPROFILE. It returns "" if neither is
+// set.
 func (e Environ) FindHome() string {
 	if home := e.Get("HOME"); home != "" || hasCase {
 		return home
@@ -101,7 +102,8 @@ func (e Environ) FindHome() string {
 	return e.Get("USERPROFILE")
 }
 
-// PrependDir returns a list of directories, such as the value of PATH, with another one in front. An empty list has none.
+// PrependDir returns a list of directories, such as the value of PATH, with another one in front. An empty list has
+// none.
 func PrependDir(dir, list string) string {
 	if list == "" {
 		return dir

@@ -44,7 +44,8 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// IsUnavailable reports whether an error is or contains a failure of kind [Unavailable], whatever other failures it went through.
+// IsUnavailable reports whether an error is or contains a failure of kind [Unavailable], whatever other failures it
+// went through.
 func IsUnavailable(err error) bool {
 	for err != nil {
 		if e, ok := err.(*Error); ok && e.Kind == Unavailable {

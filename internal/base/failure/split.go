@@ -10,7 +10,8 @@ import (
 // an error of its own.
 var graphFailed = pattern.CompileLater(`(?s)^(Graph execution failed for agent '[^']*'): (.*)$`)
 
-// Split splits the text of an error into the texts of the errors that it wraps, the outermost first. There is at least one.
+// Split splits the text of an error into the texts of the errors that it wraps, the outermost first. There is at least
+// one.
 func Split(err error) []string {
 	var parts []string
 	for _, p := range splitWrapped(err.Error(), err) {

@@ -1,5 +1,6 @@
-// Package gitrepo asks git which repository it would use in a directory, and where that repository's settings come from. It runs nothing that
-// the repository names. It also makes an environment in which git takes no programs from a repository.
+// Package gitrepo asks git which repository it would use in a directory, and where that repository's settings come
+// from. It runs nothing that the repository names. It also makes an environment in which git takes no programs from a
+// repository.
 package gitrepo
 
 import (
@@ -38,8 +39,8 @@ type ConfigEntry struct {
 	Value  string
 }
 
-// FindProgram returns the path of git in a PATH. It skips entries that are not absolute, or that skip reports. The error is [exec.ErrNotFound] if there
-// is none.
+// FindProgram returns the path of git in a PATH. It skips entries that are not absolute, or that skip reports. The
+// error is [exec.ErrNotFound] if there is none.
 func FindProgram(path string, skip func(dir string) bool) (string, error) {
 	for _, dir := range filepath.SplitList(path) {
 		if !filepath.IsAbs(dir) || skip(dir) {
@@ -52,8 +53,9 @@ func FindProgram(path string, skip func(dir string) bool) (string, error) {
 	return "", exec.ErrNotFound
 }
 
-// InspectRepository asks git about the repository that it would use in a directory and in an environment: program is the path of git. It returns nil if git would use none
-// there, and an error if it cannot be known. Nothing that a configuration names runs.
+// InspectRepository asks git about the repository that it would use in a directory and in an environment: program is
+// the path of git. It returns nil if git would use none there, and an error if it cannot be known. Nothing that a
+// configuration names runs.
 func InspectRepository(ctx context.Context, program string, environ []string, dir string) (*Repository, error) {
 	q := question{program: program, env: questionEnvironment(environ)}
 	out, found, err := q.ask(ctx, dir, "rev-parse", "--absolute-git-dir", "--git-path", "hooks")
@@ -98,7 +100,8 @@ func InspectRepository(ctx context.Context, program string, environ []string, di
 	return r, nil
 }
 
-// parseSettings reads the list of a configuration: for each entry the scope, the origin, and the key with the value behind a newline.
+// parseSettings reads the list of a configuration: for each entry the scope, the origin, and the key with the value
+// behind a newline.
 func parseSettings(dir, list string) (settings []ConfigEntry, err error) {
 	fields := strings.Split(strings.TrimSuffix(list, "\x00"), "\x00")
 	if list == "" {
@@ -132,7 +135,8 @@ type question struct {
 	env     []string
 }
 
-// ask runs a command of git in a directory. found is false if git refuses it with its usual code, such as outside of a repository.
+// ask runs a command of git in a directory. found is false if git refuses it with its usual code, such as outside of a
+// repository.
 func (q question) ask(ctx context.Context, dir string, args ...string) (out string, found bool, err error) {
 	const most = 64 << 20 // bytes of a list of files
 	res, err := proc.Run(ctx, proc.Command{Path: q.program, Args: args, Dir: dir, Env: q.env, Timeout: timeout, Limit: most})
@@ -145,8 +149,9 @@ func (q question) ask(ctx context.Context, dir string, args ...string) (out stri
 	return string(res.Stdout), true, nil
 }
 
-// questionEnvironment returns the environment in which git is asked: the given one, in which git writes nothing, asks no one and fetches
-// nothing. The setting for the monitor of the file system is the only one that differs from what is asked about: the index is read.
+// questionEnvironment returns the environment in which git is asked: the given one, in which git writes nothing, asks
+// no one and fetches nothing. The setting for the monitor of the file system is the only one that differs from what is
+// asked about: the index is read.
 func questionEnvironment(given []string) []string {
 	var env []string
 	for _, pair := range given {

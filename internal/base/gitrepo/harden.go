@@ -6,13 +6,13 @@ import (
 	"raddle.dev/internal/base/environ"
 )
 
-// hardened are the settings with which git takes no program from a repository that it merely finds: a directory that only looks like a
-// repository is none, and neither a monitor of the file system nor a hook runs.
+// hardened are the settings with which git takes no program from a repository that it merely finds: a directory that
+// only looks like a repository is none, and neither a monitor of the file system nor a hook runs.
 var hardened = [][2]string{{"safe.bareRepository", "explicit"}, {"core.fsmonitor", "false"}, {"core.hooksPath", "/dev/null"}}
 
-// HardenEnvironment returns an environment in which git runs no hook, asks no monitor of the file system and uses no repository without
-// a .git, whatever the configuration of a repository says. Settings that the environment already has stay, but these come last and win. The slice
-// that is passed in does not change.
+// HardenEnvironment returns an environment in which git runs no hook, asks no monitor of the file system and uses no
+// repository without a .git, whatever the configuration of a repository says. Settings that the environment already has
+// stay, but these come last and win. The slice that is passed in does not change.
 func HardenEnvironment(env []string) []string { return addSettings(env, hardened) }
 
 // addSettings returns an environment with further settings of git, after those that it already has.

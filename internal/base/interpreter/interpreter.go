@@ -69,7 +69,8 @@ const largestSettings = 1 << 20
 // The program is the tsx of the first of the packages that has one, otherwise that of
 // Path, otherwise npx, which downloads it.
 func (s Search) FindTypeScript(file, scratch string) (program string, args []string, err error) {
-	guard, config := filepath.Join(scratch, "packages.mjs"), filepath.Join(scratch, "tsconfig.json")
+	guard := filepath.Join(scratch, "packages.mjs")
+	config := filepath.Join(scratch, "tsconfig.json")
 	rules, err := json.Marshal(struct {
 		Denied  []string `json:"denied"`
 		Allowed []string `json:"allowed"`

@@ -1,4 +1,5 @@
-// Package loopback takes the answers of logins in the browser: the browser is sent to an address of this machine, with a code for the process that waits.
+// Package loopback takes the answers of logins in the browser: the browser is sent to an address of this machine, with
+// a code for the process that waits.
 package loopback
 
 import (

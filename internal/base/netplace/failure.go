@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// DescribeFailure says why no connection to an address was made, as the end of a sentence that begins with the address; "" if err is none of
-// the common reasons.
+// DescribeFailure says why no connection to an address was made, as the end of a sentence that begins with the address;
+// "" if err is none of the common reasons.
 func DescribeFailure(err error) string {
 	var (
 		name *net.DNSError

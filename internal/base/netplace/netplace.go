@@ -31,7 +31,8 @@ var privateRanges = []struct {
 	{netip.MustParsePrefix("240.0.0.0/4"), "reserved"},
 	{netip.MustParsePrefix("::/128"), "this machine"},
 	{netip.MustParsePrefix("::1/128"), "this machine"},
-	{netip.MustParsePrefix("64:ff9b:1::/48"), "in a private network"}, // translated to IPv4, in a way that only the network knows
+	// translated to IPv4, in a way that only the network knows
+	{netip.MustParsePrefix("64:ff9b:1::/48"), "in a private network"},
 	{netip.MustParsePrefix("100::/64"), "reserved"},
 	{netip.MustParsePrefix("fc00::/7"), "in a private network"},
 	{netip.MustParsePrefix("fe80::/10"), "in the network of this link"},
@@ -39,8 +40,8 @@ var privateRanges = []struct {
 	{netip.MustParsePrefix("ff00::/8"), "for many receivers"},
 }
 
-// DescribePrivate returns what an address is, if it is not one of the public internet, as the end of a sentence that begins with
-// "which is"; "" if it is one. An address of IPv6 that holds one of IPv4 is what that one is.
+// DescribePrivate returns what an address is, if it is not one of the public internet, as the end of a sentence that
+// begins with "which is"; "" if it is one. An address of IPv6 that holds one of IPv4 is what that one is.
 func DescribePrivate(at netip.Addr) string {
 	at = at.WithZone("")
 	for _, each := range append(embeddedAddrs(at), at.Unmap()) {
@@ -53,15 +54,16 @@ func DescribePrivate(at netip.Addr) string {
 	return ""
 }
 
-// embeddedAddrs returns the addresses of IPv4 to which routers or the system may pass on what is sent to an address of IPv6: mapped
-// and compatible ones, those of NAT64, 6to4, Teredo and ISATAP.
+// embeddedAddrs returns the addresses of IPv4 to which routers or the system may pass on what is sent to an address of
+// IPv6: mapped and compatible ones, those of NAT64, 6to4, Teredo and ISATAP.
 func embeddedAddrs(at netip.Addr) (list []netip.Addr) {
 	if !at.Is6() {
 		return nil
 	}
 	b := at.As16()
 	v4 := func(i int) netip.Addr { return netip.AddrFrom4([4]byte(b[i : i+4])) }
-	high, interfaceID := binary.BigEndian.Uint64(b[:8]), binary.BigEndian.Uint32(b[8:12])
+	high := binary.BigEndian.Uint64(b[:8])
+	interfaceID := binary.BigEndian.Uint32(b[8:12])
 	switch {
 	case at.Is4In6(), high == 0 && interfaceID == 0 && binary.BigEndian.Uint32(b[12:]) > 1:
 		list = append(list, v4(12))
@@ -78,7 +80,8 @@ func embeddedAddrs(at netip.Addr) (list []netip.Addr) {
 	return list
 }
 
-// DescribePrivateHost returns what [DescribePrivate] does of a host, as far as its text says: an address, or a name of this machine.
+// DescribePrivateHost returns what [DescribePrivate] does of a host, as far as its text says: an address, or a name of
+// this machine.
 func DescribePrivateHost(host string) string {
 	if at, err := netip.ParseAddr(host); err == nil {
 		return DescribePrivate(at)
@@ -98,8 +101,8 @@ func IsThisMachine(host string) bool {
 	return IsLocalName(host) || err == nil && at.Unmap().IsLoopback()
 }
 
-// NamesAddress reports whether a host is a text for an address itself, so that a permission for the host is one for the address, wherever that
-// is: the host is the address, or a name of this machine and the address is its loopback.
+// NamesAddress reports whether a host is a text for an address itself, so that a permission for the host is one for the
+// address, wherever that is: the host is the address, or a name of this machine and the address is its loopback.
 func NamesAddress(host string, at netip.Addr) bool {
 	at = at.Unmap().WithZone("")
 	named, err := netip.ParseAddr(host)

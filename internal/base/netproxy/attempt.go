@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// An Attempt says how a program tried to connect to a destination, and what happened. Its texts are short and printable.
+// An Attempt says how a program tried to connect to a destination, and what happened. Its texts are short and
+// printable.
 type Attempt struct {
 	Time     time.Time
 	Protocol string // connect, http or socks5
@@ -60,7 +61,8 @@ func (a *openAttempt) endConns(why error) {
 func (a *openAttempt) setReason(reason string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.record.Allowed, a.record.Reason = true, reason
+	a.record.Allowed = true
+	a.record.Reason = reason
 }
 
 func (a *openAttempt) setAddress(at netip.AddrPort) {
@@ -74,7 +76,8 @@ func (a *openAttempt) setAddress(at netip.AddrPort) {
 func (s *service) finishAttempt(a *openAttempt, err error) {
 	a.idle.Stop()
 	a.mu.Lock()
-	r, stopped := a.record, a.ended != nil
+	r := a.record
+	stopped := a.ended != nil
 	if stopped {
 		err = a.ended
 	}
@@ -117,8 +120,8 @@ func (c *outerConn) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Write implements [net.Conn]. It counts what it is about to send: an answer may have arrived, and the attempt be logged, before the
-// operating system returns to it.
+// Write implements [net.Conn]. It counts what it is about to send: an answer may have arrived, and the attempt be
+// logged, before the operating system returns to it.
 func (c *outerConn) Write(b []byte) (int, error) {
 	c.attempt.up.Add(int64(len(b)))
 	n, err := c.Conn.Write(b)

@@ -69,8 +69,8 @@ func (s *service) connectProgram(ctx context.Context, a *openAttempt) (net.Conn,
 // mostAddresses is how many addresses of a name are tried, and how many private ones the judge is asked about.
 const mostAddresses = 8
 
-// findAddresses looks up a destination once, and returns its addresses that may be reached: those on the internet, or else the private ones that
-// the judge allows by themselves.
+// findAddresses looks up a destination once, and returns its addresses that may be reached: those on the internet, or
+// else the private ones that the judge allows by themselves.
 func (s *service) findAddresses(ctx context.Context, to Destination) ([]netip.AddrPort, error) {
 	found, err := s.resolveHost(ctx, to.Host)
 	if err != nil {
@@ -143,7 +143,8 @@ func (s *service) dialFirst(ctx context.Context, list []netip.AddrPort) (net.Con
 		var slow <-chan time.Time
 		if next < len(list) {
 			at := list[next]
-			next, open = next+1, open+1
+			next = next + 1
+			open = open + 1
 			if !s.goRun(func() {
 				c, err := s.dialOne(ctx, at)
 				results <- result{c, at, err}

@@ -17,9 +17,11 @@ import (
 type Destination struct {
 	Host string // as ParseHost returns it
 	Port int
-	// Private is what the host is, if it is this machine or lies in a private network, as the end of a sentence that begins with "which is".
+	// Private is what the host is, if it is this machine or lies in a private network, as the end of a sentence that
+	// begins with "which is".
 	Private string
-	// Name is the name for which the address Host was found, if that is what is judged: the name alone was allowed before.
+	// Name is the name for which the address Host was found, if that is what is judged: the name alone was allowed
+	// before.
 	Name string
 }
 
@@ -42,18 +44,22 @@ func (to Destination) narrowestRule() string {
 // A Ruling is what a judge decides about a destination. The zero value refuses it.
 type Ruling struct {
 	Allowed bool
-	// Named says that a rule or an answer means this very destination: its address or the name of this machine, and its port. Without it
-	// the proxy connects to no private place and to ports 80 and 443 only. What permission.Policy.DecideHost allows is named where it must be.
+	// Named says that a rule or an answer means this very destination: its address or the name of this machine, and its
+	// port. Without it the proxy connects to no private place and to ports 80 and 443 only. What
+	// permission.Policy.DecideHost allows is named where it must be.
 	Named bool
-	// Reason is which rule or answer decided, or what a person can do, as a sentence for the program that asked and for the log.
+	// Reason is which rule or answer decided, or what a person can do, as a sentence for the program that asked and for
+	// the log.
 	Reason string
 }
 
 // parseTarget splits a host with a port. usual is the port if the text has none; 0: it must have one.
 func parseTarget(text string, usual int) (Destination, error) {
-	host, port := text, ""
+	host := text
+	port := ""
 	if i := strings.LastIndexByte(text, ':'); i >= 0 && !strings.HasSuffix(text, "]") {
-		host, port = text[:i], text[i+1:]
+		host = text[:i]
+		port = text[i+1:]
 	} else if usual == 0 {
 		return Destination{}, errors.New("it has no port: write host:port")
 	} else {
@@ -77,9 +83,10 @@ func parseTarget(text string, usual int) (Destination, error) {
 	return newDestination(host, int(number)), nil
 }
 
-// ParseHost returns a host in the one form in which it is judged and connected to: a name in lower case, as DNS has it (xn--…) and without a dot
-// at its end, or an address as [netip.Addr] writes it, where one of IPv4 inside of IPv6 is one of IPv4. It refuses what programs read in
-// different ways: addresses as one number, in octal or hexadecimal numbers or with parts left out, zones, and characters that no host has.
+// ParseHost returns a host in the one form in which it is judged and connected to: a name in lower case, as DNS has it
+// (xn--…) and without a dot at its end, or an address as [netip.Addr] writes it, where one of IPv4 inside of IPv6 is
+// one of IPv4. It refuses what programs read in different ways: addresses as one number, in octal or hexadecimal
+// numbers or with parts left out, zones, and characters that no host has.
 func ParseHost(text string) (string, error) {
 	if strings.Contains(text, ":") {
 		at, err := netip.ParseAddr(text)
@@ -117,7 +124,8 @@ func ParseHost(text string) (string, error) {
 	return host, nil
 }
 
-// cleanText returns a text as it may be in a line of a header and in a log: in printable ASCII, and short. It does not change its own result.
+// cleanText returns a text as it may be in a line of a header and in a log: in printable ASCII, and short. It does not
+// change its own result.
 func cleanText(text string) string {
 	const longest = 500 // in bytes
 	quoted := strconv.QuoteToASCII(text)

@@ -8,8 +8,9 @@ import (
 // loopbackHosts are reached without the proxy: the box has a loopback of its own.
 const loopbackHosts = "localhost,127.0.0.1,::1"
 
-// ListVariables returns the variables by which programs find a proxy that listens at an address, such as 127.0.0.1:3128. secret is that of the
-// proxy; empty: none. The variables must replace those of the same names. These programs read them:
+// ListVariables returns the variables by which programs find a proxy that listens at an address, such as
+// 127.0.0.1:3128. secret is that of the proxy; empty: none. The variables must replace those of the same names. These
+// programs read them:
 //
 //   - curl, wget, git, python (urllib, requests, httpx), Go, Ruby, PHP, .NET, Rust's reqwest, apt: HTTP_PROXY, HTTPS_PROXY and NO_PROXY, some of
 //     them (curl for http, wget) only in lower case
@@ -19,8 +20,9 @@ const loopbackHosts = "localhost,127.0.0.1,::1"
 //     the name and the password from them; Java's own client of HTTP does not
 //   - rsync: RSYNC_PROXY, for ports that a rule names
 //
-// ALL_PROXY is an address of HTTP, although the proxy speaks SOCKS5: httpx, on which the libraries of OpenAI and Anthropic stand, fails with the
-// address of a SOCKS proxy if a package is missing. git, npm and cargo take the proxy of a ~/.gitconfig (http.proxy) before HTTPS_PROXY.
+// ALL_PROXY is an address of HTTP, although the proxy speaks SOCKS5: httpx, on which the libraries of OpenAI and
+// Anthropic stand, fails with the address of a SOCKS proxy if a package is missing. git, npm and cargo take the proxy
+// of a ~/.gitconfig (http.proxy) before HTTPS_PROXY.
 func ListVariables(address, secret string) []string {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {

@@ -19,7 +19,8 @@ import (
 
 // isSecret compares in a time that says nothing about the secret.
 func isSecret(given, secret string) bool {
-	a, b := sha256.Sum256([]byte(given)), sha256.Sum256([]byte(secret))
+	a := sha256.Sum256([]byte(given))
+	b := sha256.Sum256([]byte(secret))
 	return subtle.ConstantTimeCompare(a[:], b[:]) == 1
 }
 
@@ -129,8 +130,8 @@ func (s *service) serveRequest(w http.ResponseWriter, r *http.Request, c *conn) 
 	proxy.ServeHTTP(w, r.WithContext(ctx))
 }
 
-// rewriteRequest makes the request that is sent to a destination. Its host is the one that was judged, whatever the header Host says, and
-// everything else is as the program sent it, without what is for the proxy.
+// rewriteRequest makes the request that is sent to a destination. Its host is the one that was judged, whatever the
+// header Host says, and everything else is as the program sent it, without what is for the proxy.
 func rewriteRequest(p *httputil.ProxyRequest, to Destination) {
 	host := to.String()
 	if to.Port == 80 {
@@ -164,8 +165,8 @@ func (s *service) refuseTarget(w http.ResponseWriter, r *http.Request, protocol,
 	s.logInvalid(protocol, text, why)
 }
 
-// refuseRequest answers with an error. A program that asks for a tunnel shows the first line of the answer at best, so that the error is in that line;
-// it is in the header Proxy-Status (RFC 9209) and in the body as well.
+// refuseRequest answers with an error. A program that asks for a tunnel shows the first line of the answer at best, so
+// that the error is in that line; it is in the header Proxy-Status (RFC 9209) and in the body as well.
 func (s *service) refuseRequest(w http.ResponseWriter, r *http.Request, status int, err error) {
 	text := cleanText(err.Error())
 	body := text + "\n"

@@ -1,17 +1,20 @@
-// Package netproxy is the way out of the box: a proxy through which the programs of a run reach the hosts that rules and answers allow, and no
-// others.
+// Package netproxy is the way out of the box: a proxy through which the programs of a run reach the hosts that rules
+// and answers allow, and no others.
 //
-// One listener speaks HTTP (CONNECT, and plain requests with the whole address) and SOCKS5 (CONNECT only); the first byte tells them apart. A
-// program names a host and a port. The host is brought into one form ([ParseHost]) and judged before anything is resolved. Then the proxy itself
-// looks the name up and connects to exactly an address that it has checked: no second lookup can lead elsewhere. An address of this machine or
-// of a private network, and a port other than 80 and 443, need a ruling that names them.
+// One listener speaks HTTP (CONNECT, and plain requests with the whole address) and SOCKS5 (CONNECT only); the first
+// byte tells them apart. A program names a host and a port. The host is brought into one form ([ParseHost]) and judged
+// before anything is resolved. Then the proxy itself looks the name up and connects to exactly an address that it has
+// checked: no second lookup can lead elsewhere. An address of this machine or of a private network, and a port other
+// than 80 and 443, need a ruling that names them.
 //
-// Each connection of a program is for one destination: a plain request is answered with "Connection: close", because the permission for one is
-// none for the next. Refusals are answered in the protocol with the reason, in places where programs show it.
+// Each connection of a program is for one destination: a plain request is answered with "Connection: close", because
+// the permission for one is none for the next. Refusals are answered in the protocol with the reason, in places where
+// programs show it.
 //
-// What the proxy does not see: it looks into no stream. It only reads the name that a TLS handshake begins with, and ends a connection that was
-// allowed for one host and greets another one that is not. Behind a host that serves several names and does not compare that name with the Host
-// header inside, or through a tunnel without TLS, a program can still ask for another name at the same address.
+// What the proxy does not see: it looks into no stream. It only reads the name that a TLS handshake begins with, and
+// ends a connection that was allowed for one host and greets another one that is not. Behind a host that serves several
+// names and does not compare that name with the Host header inside, or through a tunnel without TLS, a program can
+// still ask for another name at the same address.
 package netproxy
 
 import (
@@ -39,9 +42,11 @@ const (
 
 // A Proxy connects programs to the hosts that its judge allows.
 type Proxy struct {
-	// Judge decides about a destination. It may ask a person; the context ends with Serve. Calls may come at the same time.
+	// Judge decides about a destination. It may ask a person; the context ends with Serve. Calls may come at the same
+	// time.
 	Judge func(ctx context.Context, to Destination) Ruling
-	// Log gets each attempt when it has ended; nil: no one wants to know. Calls may come at the same time, none after the end of Serve.
+	// Log gets each attempt when it has ended; nil: no one wants to know. Calls may come at the same time, none after
+	// the end of Serve.
 	Log func(Attempt)
 	// Secret is what a program must send as password, with any name of a user; empty: none.
 	Secret string
@@ -61,8 +66,8 @@ type service struct {
 	web     chan net.Conn // connections that speak HTTP
 }
 
-// Serve accepts connections until the context ends, and then closes the listener and ends all connections. It returns nil when the context has
-// ended, and an error when the listener fails.
+// Serve accepts connections until the context ends, and then closes the listener and ends all connections. It returns
+// nil when the context has ended, and an error when the listener fails.
 func (p *Proxy) Serve(ctx context.Context, listener net.Listener) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -105,8 +110,8 @@ func (p *Proxy) Serve(ctx context.Context, listener net.Listener) error {
 // errEnded is why nothing is begun after the end of a proxy.
 var errEnded = errors.New("the proxy has ended")
 
-// goRun runs f in a goroutine that the end of the proxy waits for. It reports false, and runs nothing, if the proxy has ended: the transport of a
-// request that was given up may still be about to connect.
+// goRun runs f in a goroutine that the end of the proxy waits for. It reports false, and runs nothing, if the proxy has
+// ended: the transport of a request that was given up may still be about to connect.
 func (s *service) goRun(f func()) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -14,8 +14,9 @@ import (
 	"time"
 )
 
-// pipeConns copies between two connections until both directions have ended: the end of one direction is passed on as such, an error ends both. It
-// returns the first error. fromA is what is read of a; it may hold more than a does. Both are closed.
+// pipeConns copies between two connections until both directions have ended: the end of one direction is passed on as
+// such, an error ends both. It returns the first error. fromA is what is read of a; it may hold more than a does. Both
+// are closed.
 func pipeConns(a net.Conn, fromA io.Reader, b net.Conn) error {
 	var first error
 	var once sync.Once
@@ -42,7 +43,8 @@ func pipeConns(a net.Conn, fromA io.Reader, b net.Conn) error {
 	return first
 }
 
-// closeWrite says to the other end of a connection that nothing more will be sent, or ends the connection if it has no such way.
+// closeWrite says to the other end of a connection that nothing more will be sent, or ends the connection if it has no
+// such way.
 func closeWrite(c net.Conn) error {
 	half, ok := c.(interface{ CloseWrite() error })
 	if !ok {
@@ -60,8 +62,9 @@ func (s *service) openTunnel(program net.Conn, from io.Reader, outer net.Conn, a
 	return pipeConns(program, from, outer)
 }
 
-// A greeting reads what a program sends through a tunnel. Before it passes on the first bytes, it looks whether they begin a TLS handshake, and whether
-// that is for a host that is allowed: servers of many hosts go by the name in the handshake, whatever the name of the connection.
+// A greeting reads what a program sends through a tunnel. Before it passes on the first bytes, it looks whether they
+// begin a TLS handshake, and whether that is for a host that is allowed: servers of many hosts go by the name in the
+// handshake, whatever the name of the connection.
 type greeting struct {
 	*service
 	attempt *openAttempt
@@ -100,7 +103,8 @@ func (g *greeting) inspectHello() error {
 		err = g.checkName(name)
 	}
 	if err != nil {
-		_, _ = g.program.Write([]byte{0x15, 0x03, 0x03, 0x00, 0x02, 0x02, 49}) // alert, TLS 1.2, 2 bytes: fatal, access_denied
+		// alert, TLS 1.2, 2 bytes: fatal, access_denied
+		_, _ = g.program.Write([]byte{0x15, 0x03, 0x03, 0x00, 0x02, 0x02, 49})
 		var refused *refusedError
 		if !errors.As(err, &refused) {
 			err = &refusedError{to: g.attempt.to.String(), reason: fmt.Sprintf("the TLS handshake cannot be read (%v), so that it is not known which host it is for", err)}
@@ -129,11 +133,13 @@ func (g *greeting) checkName(name string) error {
 // errSeen ends a handshake whose first message was read.
 var errSeen = errors.New("seen")
 
-// readServerName reads the first message of a TLS handshake, and returns the name of the server in it; "" if there is none.
+// readServerName reads the first message of a TLS handshake, and returns the name of the server in it; "" if there is
+// none.
 func readServerName(r io.Reader) (name string, err error) {
 	seen := false
 	server := tls.Server(readOnlyConn{ReadCloser: io.NopCloser(r), Writer: io.Discard}, &tls.Config{GetConfigForClient: func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
-		name, seen = hello.ServerName, true
+		name = hello.ServerName
+		seen = true
 		return nil, errSeen
 	}})
 	if err := server.HandshakeContext(context.Background()); !seen {

@@ -1,5 +1,6 @@
-// Package plainfile opens the files that raddle finds by their names, and those that a file or a request names. It opens regular files only,
-// never waits for one, reads no more of it than its caller allows, and stays beneath a directory where the file belongs to one.
+// Package plainfile opens the files that raddle finds by their names, and those that a file or a request names. It
+// opens regular files only, never waits for one, reads no more of it than its caller allows, and stays beneath a
+// directory where the file belongs to one.
 //
 // A test in the root of the repository finds code that opens files in another way.
 package plainfile
@@ -15,7 +16,8 @@ import (
 	"time"
 )
 
-// These are the reasons of this package for not reading a file, for [errors.Is]. The errors that the functions return also say what to do.
+// These are the reasons of this package for not reading a file, for [errors.Is]. The errors that the functions return
+// also say what to do.
 var (
 	// ErrNotRegular is for a directory, pipe, socket or device.
 	ErrNotRegular = errors.New("not a regular file")
@@ -25,7 +27,8 @@ var (
 	ErrOutside = errors.New("outside of its directory")
 )
 
-// patience is how long one opened file may make its reader wait: some files of /proc and /sys look regular, and have no end.
+// patience is how long one opened file may make its reader wait: some files of /proc and /sys look regular, and have no
+// end.
 const patience = 10 * time.Second
 
 // An unfit is why a file is not read, with an explanation.
@@ -37,8 +40,8 @@ type unfit struct {
 func (r *unfit) Error() string { return r.text }
 func (r *unfit) Unwrap() error { return r.reason }
 
-// Read returns the content of the file at a path, which may be a link. A file with more than most bytes is an error, and is not read.
-// Errors are a [*fs.PathError].
+// Read returns the content of the file at a path, which may be a link. A file with more than most bytes is an error,
+// and is not read. Errors are a [*fs.PathError].
 func Read(path string, most int64) ([]byte, error) {
 	f, err := Open(path)
 	if err != nil {
@@ -47,8 +50,8 @@ func Read(path string, most int64) ([]byte, error) {
 	return readAll(path, f, most)
 }
 
-// ReadBeneath is [Read] for a file that must lie beneath the directory root: name is relative to root, or an absolute path in it. Links
-// are followed as long as they lead to somewhere beneath root; root itself may be a link.
+// ReadBeneath is [Read] for a file that must lie beneath the directory root: name is relative to root, or an absolute
+// path in it. Links are followed as long as they lead to somewhere beneath root; root itself may be a link.
 func ReadBeneath(root, name string, most int64) ([]byte, error) {
 	f, err := OpenBeneath(root, name)
 	if err != nil {
@@ -57,8 +60,8 @@ func ReadBeneath(root, name string, most int64) ([]byte, error) {
 	return readAll(joinPath(root, name), f, most)
 }
 
-// ReadInside is [ReadBeneath] for a file that must also lie beneath the directory dir, which itself must lie beneath root. dir is relative to root, or an
-// absolute path; name is relative to dir, or an absolute path.
+// ReadInside is [ReadBeneath] for a file that must also lie beneath the directory dir, which itself must lie beneath
+// root. dir is relative to root, or an absolute path; name is relative to dir, or an absolute path.
 func ReadInside(root, dir, name string, most int64) ([]byte, error) {
 	f, err := openInside(root, dir, name)
 	if err != nil {
@@ -67,8 +70,8 @@ func ReadInside(root, dir, name string, most int64) ([]byte, error) {
 	return readAll(joinPath(joinPath(root, dir), name), f, most)
 }
 
-// Open opens the file at a path for reading. The caller must close it, and limit what it reads. Reading a file that has no size and waits,
-// as some of the kernel do, fails after ten seconds. Errors are a [*fs.PathError].
+// Open opens the file at a path for reading. The caller must close it, and limit what it reads. Reading a file that has
+// no size and waits, as some of the kernel do, fails after ten seconds. Errors are a [*fs.PathError].
 func Open(path string) (*os.File, error) {
 	info, err := os.Stat(path) // opening a device or a pipe can have effects of its own
 	if err != nil {
@@ -81,8 +84,8 @@ func Open(path string) (*os.File, error) {
 	return checkOpened(path, f, err)
 }
 
-// OpenArgument is [Open] for a path that a person wrote on the command line. It also opens what a shell has opened for the command, such as the
-// pipe of <(command): reading that waits, as reading standard input does.
+// OpenArgument is [Open] for a path that a person wrote on the command line. It also opens what a shell has opened for
+// the command, such as the pipe of <(command): reading that waits, as reading standard input does.
 func OpenArgument(path string) (*os.File, error) {
 	if dir := filepath.Dir(filepath.Clean(path)); dir == "/dev/fd" || dir == "/proc/self/fd" || path == "/dev/stdin" {
 		return os.Open(path)
@@ -148,7 +151,8 @@ func openIn(dir *os.Root, path, rel string) (*os.File, error) {
 	return checkOpened(path, f, renameError(path, err))
 }
 
-// CheckBeneath returns an error for a file that [OpenBeneath] would refuse because of where it leads; nil if there is no such file.
+// CheckBeneath returns an error for a file that [OpenBeneath] would refuse because of where it leads; nil if there is
+// no such file.
 func CheckBeneath(root, name string) error {
 	if _, _, err := resolveBeneath(root, name); !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -158,7 +162,8 @@ func CheckBeneath(root, name string) error {
 
 // resolveBeneath returns the path of a file as its user knows it, and its place beneath root with all links followed.
 func resolveBeneath(root, name string) (path, rel string, err error) {
-	path, top := joinPath(root, name), root
+	path = joinPath(root, name)
+	top := root
 	if filepath.IsAbs(path) {
 		if top, err = filepath.Abs(root); err != nil {
 			return path, "", err

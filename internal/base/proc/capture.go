@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// A Capture keeps the beginning and the end of what is written to it, at most limit bytes in total. Memory grows with what is written,
-// not with the limit. It is not safe for concurrent use.
+// A Capture keeps the beginning and the end of what is written to it, at most limit bytes in total. Memory grows with
+// what is written, not with the limit. It is not safe for concurrent use.
 type Capture struct {
 	limit int
 	watch io.Writer // gets everything first; may be nil

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// lastRead bounds the wait for the end of the output once the whole group has been killed. Only a process that left the group can
-// keep the output open for longer.
+// lastRead bounds the wait for the end of the output once the whole group has been killed. Only a process that left the
+// group can keep the output open for longer.
 const lastRead = 100 * time.Millisecond
 
 // A child is a started command. The order of calls is: start, waitExit concurrently with supervise, finish.
@@ -38,7 +38,8 @@ type output struct {
 	err  error // set before drained is closed
 }
 
-// startChild starts the command in its own process group and starts to move its input and output. The caller must lock the thread.
+// startChild starts the command in its own process group and starts to move its input and output. The caller must lock
+// the thread.
 func startChild(c Command) (*child, error) {
 	cmd, err := buildCommand(c)
 	if err != nil {
@@ -87,7 +88,8 @@ func buildCommand(c Command) (*exec.Cmd, error) {
 	return cmd, nil
 }
 
-// openPipes creates the pipes and returns the ends that belong to the child, also if it fails. A child with a terminal needs none.
+// openPipes creates the pipes and returns the ends that belong to the child, also if it fails. A child with a terminal
+// needs none.
 func (ch *child) openPipes(c Command) (childEnds []*os.File, err error) {
 	if c.Terminal != nil {
 		ch.lendTerminal(c.Terminal)
@@ -113,7 +115,8 @@ func (ch *child) openPipes(c Command) (childEnds []*os.File, err error) {
 	if err != nil {
 		return childEnds, err
 	}
-	ch.cmd.Stdin, ch.stdin = r, w
+	ch.cmd.Stdin = r
+	ch.stdin = w
 	return append(childEnds, r), nil
 }
 
@@ -140,15 +143,16 @@ func (ch *child) copyStreams(c Command) {
 	}()
 }
 
-// waitExit blocks until the child has ended. If the system can report the end without reaping, the child's id, and with it the id of the
-// group, stays reserved until finish.
+// waitExit blocks until the child has ended. If the system can report the end without reaping, the child's id, and with
+// it the id of the group, stays reserved until finish.
 func (ch *child) waitExit() {
 	ch.waitErr = ch.waitProcess()
 	ch.took = time.Since(ch.started)
 	close(ch.exited)
 }
 
-// superviseExit ends the child when ctx ends or its time is over, and returns when finish may be called: nil if the child ended by itself.
+// superviseExit ends the child when ctx ends or its time is over, and returns when finish may be called: nil if the
+// child ended by itself.
 func (ch *child) superviseExit(ctx context.Context, c Command) error {
 	err := ch.waitFirst(ctx, c)
 	grace := time.NewTimer(c.graceOrDefault())
@@ -172,7 +176,8 @@ func (ch *child) superviseExit(ctx context.Context, c Command) error {
 	return err
 }
 
-// waitFirst waits for the first of four events: the end of the child, of its time, of the output that it may print, or of ctx. If several occur, the end of the child counts.
+// waitFirst waits for the first of four events: the end of the child, of its time, of the output that it may print, or
+// of ctx. If several occur, the end of the child counts.
 func (ch *child) waitFirst(ctx context.Context, c Command) error {
 	var over <-chan time.Time
 	if c.Timeout > 0 {
@@ -198,12 +203,14 @@ func (ch *child) waitFirst(ctx context.Context, c Command) error {
 	}
 }
 
-// reapAndReport kills the remaining processes of the group, reaps the child and returns the result. The child must have ended.
+// reapAndReport kills the remaining processes of the group, reaps the child and returns the result. The child must have
+// ended.
 func (ch *child) reapAndReport(c Command, err error) (Result, error) {
 	ch.killChild()
 	reapErr := ch.reapProcess()
 	readErr := ch.drainOutputs()
-	stdout, stderr := &ch.outputs[0].kept, &ch.outputs[1].kept
+	stdout := &ch.outputs[0].kept
+	stderr := &ch.outputs[1].kept
 	res := Result{
 		Stdout: stdout.KeptBytes(), StdoutDropped: stdout.CountDropped(),
 		Stderr: stderr.KeptBytes(), StderrDropped: stderr.CountDropped(),

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// A StartError reports a command that could not be started. It wraps the cause: errors.Is finds exec.ErrNotFound, fs.ErrNotExist, fs.ErrPermission.
+// A StartError reports a command that could not be started. It wraps the cause: errors.Is finds exec.ErrNotFound,
+// fs.ErrNotExist, fs.ErrPermission.
 type StartError struct {
 	Path string // as in Command
 	Err  error
@@ -38,8 +39,8 @@ func (e *ExitError) Error() string {
 	return text
 }
 
-// A TimeoutError reports a child that was ended because it ran longer than its Timeout. It is not a context.DeadlineExceeded: that error belongs to
-// the caller's context.
+// A TimeoutError reports a child that was ended because it ran longer than its Timeout. It is not a
+// context.DeadlineExceeded: that error belongs to the caller's context.
 type TimeoutError struct {
 	Path  string        // as in Command
 	After time.Duration // the Timeout of the Command
@@ -62,7 +63,8 @@ func (e *OutputError) Error() string {
 
 // newStoppedError returns the error of a child that was ended, or not started, because of its context.
 func newStoppedError(ctx context.Context, path string) error {
-	err, cause := ctx.Err(), context.Cause(ctx)
+	err := ctx.Err()
+	cause := context.Cause(ctx)
 	if cause == err {
 		return fmt.Errorf("%s was stopped: %w", path, err)
 	}

@@ -4,10 +4,11 @@ import "bytes"
 
 const esc = 0x1b
 
-// StripEscapes returns text without terminal control sequences: colours and cursor moves (CSI), titles and links (OSC) and the other
-// strings (DCS, SOS, PM, APC) whether ended by ST or BEL, two-byte escapes and lone ESC; also in their one-character forms U+0080 to
-// U+009F, of which only the line break U+0085 stays. Of a sequence that is cut short only the introducer is removed, never the text after it.
-// Other control characters stay. The result holds no ESC, and shares memory with text only if there was nothing to remove.
+// StripEscapes returns text without terminal control sequences: colours and cursor moves (CSI), titles and links (OSC)
+// and the other strings (DCS, SOS, PM, APC) whether ended by ST or BEL, two-byte escapes and lone ESC; also in their
+// one-character forms U+0080 to U+009F, of which only the line break U+0085 stays. Of a sequence that is cut short only
+// the introducer is removed, never the text after it. Other control characters stay. The result holds no ESC, and
+// shares memory with text only if there was nothing to remove.
 func StripEscapes(text []byte) []byte {
 	i := nextControl(text)
 	if i == len(text) {
@@ -35,8 +36,8 @@ func nextControl(text []byte) int {
 	return len(text)
 }
 
-// c1Control returns the one-character control that text begins with, as the second byte of its ESC form, or 0. In UTF-8 it is two bytes; a single
-// byte of that value is part of another character.
+// c1Control returns the one-character control that text begins with, as the second byte of its ESC form, or 0. In UTF-8
+// it is two bytes; a single byte of that value is part of another character.
 func c1Control(text []byte) byte {
 	if len(text) < 2 || text[0] != 0xc2 || text[1] < 0x80 || text[1] > 0x9f || text[1] == 0x85 {
 		return 0
@@ -52,9 +53,11 @@ func appendText(out, text []byte) []byte {
 	return append(out, text...)
 }
 
-// sequenceLength returns the length of the sequence that text begins with. Its first byte is ESC or that of a one-character control.
+// sequenceLength returns the length of the sequence that text begins with. Its first byte is ESC or that of a
+// one-character control.
 func sequenceLength(text []byte) int {
-	n, kind := 2, c1Control(text)
+	n := 2
+	kind := c1Control(text)
 	if kind == 0 {
 		n = 1
 		if len(text) > 1 {
@@ -78,7 +81,8 @@ func sequenceLength(text []byte) int {
 	return n
 }
 
-// csiLength returns the length of what follows the introducer of a CSI: parameter bytes, then intermediate bytes and a final byte.
+// csiLength returns the length of what follows the introducer of a CSI: parameter bytes, then intermediate bytes and a
+// final byte.
 func csiLength(text []byte) int {
 	n := 0
 	for n < len(text) && text[n] >= 0x30 && text[n] <= 0x3f {
@@ -99,7 +103,8 @@ func finalByteLength(text []byte, first byte) int {
 	return n
 }
 
-// stringEnd returns the length of a control string with its terminator, or 0 if another control or the end of text comes first.
+// stringEnd returns the length of a control string with its terminator, or 0 if another control or the end of text
+// comes first.
 func stringEnd(text []byte) int {
 	const bel, can, sub = 0x07, 0x18, 0x1a
 	for i := 0; i < len(text); i++ {

@@ -7,15 +7,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// childAttributes requests a process group for the child, and that the child dies together with the thread that starts it.
+// childAttributes requests a process group for the child, and that the child dies together with the thread that starts
+// it.
 func childAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// waitProcess waits for the end of the child without reaping it, so that its id cannot be given to another process before the group
-// is killed.
+// waitProcess waits for the end of the child without reaping it, so that its id cannot be given to another process
+// before the group is killed.
 //
-// A child that has the terminal may be stopped from the keyboard: then this process has the terminal until the child may continue.
+// A child that has the terminal may be stopped from the keyboard: then this process has the terminal until the child
+// may continue.
 func (ch *child) waitProcess() error {
 	events := unix.WEXITED | unix.WNOWAIT
 	if ch.terminal != nil {

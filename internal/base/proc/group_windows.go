@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// A group is the job object of a child: whatever the child starts is in it, cannot leave it, and ends with it. The system ends all of them when the last
-// handle of the job is closed, and so also when this process ends in any way.
+// A group is the job object of a child: whatever the child starts is in it, cannot leave it, and ends with it. The
+// system ends all of them when the last handle of the job is closed, and so also when this process ends in any way.
 type group struct {
 	job windows.Handle // zero before the start and after the end
 }
@@ -122,7 +122,8 @@ func (ch *child) lendTerminal(t *Terminal) {
 
 func (ch *child) takeTerminal() {}
 
-// killGroup ends one process. What it had started is in the job of the process that started it, and has ended with that.
+// killGroup ends one process. What it had started is in the job of the process that started it, and has ended with
+// that.
 func killGroup(pid int) error {
 	p, err := windows.OpenProcess(windows.PROCESS_TERMINATE, false, uint32(pid))
 	if err != nil {

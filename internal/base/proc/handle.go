@@ -10,15 +10,17 @@ import (
 // endWait limits how long EndHandle waits for a killed process to end.
 const endWait = 5 * time.Second
 
-// A Handle identifies a child permanently, also after its process id has been given to another process and after a reboot. It is plain
-// data: [Command.Started] can record it, and a later process on the same machine can pass it to [EndHandle].
+// A Handle identifies a child permanently, also after its process id has been given to another process and after a
+// reboot. It is plain data: [Command.Started] can record it, and a later process on the same machine can pass it to
+// [EndHandle].
 type Handle struct {
 	PID  int `json:"pid"`
 	PGID int `json:"pgid"`
-	// Start distinguishes the processes that had this PID, by the system's own record of when they started. It is opaque, and empty
-	// if the system keeps no such record or hides it.
+	// Start distinguishes the processes that had this PID, by the system's own record of when they started. It is
+	// opaque, and empty if the system keeps no such record or hides it.
 	Start string `json:"start,omitempty"`
-	// Mark is the Mark of the Command. Processes that still have it in their environment are ended with the child, also after the child has ended.
+	// Mark is the Mark of the Command. Processes that still have it in their environment are ended with the child, also
+	// after the child has ended.
 	Mark string `json:"mark,omitempty"`
 }
 
@@ -34,12 +36,12 @@ func identifyChild(pid int, mark string) Handle {
 	return Handle{PID: pid, PGID: pid, Start: s.start, Mark: mark}
 }
 
-// EndHandle kills the process that h names together with its group, and returns when the process has ended. It reports whether such a
-// process was alive. A process that only has the same id is not touched: the start must match as well. On Linux, processes that have
-// left the group and kept the Mark are killed as well.
+// EndHandle kills the process that h names together with its group, and returns when the process has ended. It reports
+// whether such a process was alive. A process that only has the same id is not touched: the start must match as well.
+// On Linux, processes that have left the group and kept the Mark are killed as well.
 //
-// A handle without a start cannot be verified: EndHandle then does nothing and returns errors.ErrUnsupported. The zero handle names
-// no process; EndHandle does nothing and returns no error.
+// A handle without a start cannot be verified: EndHandle then does nothing and returns errors.ErrUnsupported. The zero
+// handle names no process; EndHandle does nothing and returns no error.
 func EndHandle(h Handle) (bool, error) {
 	switch {
 	case h == Handle{}:
@@ -64,14 +66,15 @@ func EndHandle(h Handle) (bool, error) {
 	return !s.dead, h.waitGone()
 }
 
-// CurrentHandle returns the handle of this process, with which a later one can ask whether it is alive. [EndHandle] refuses it.
+// CurrentHandle returns the handle of this process, with which a later one can ask whether it is alive. [EndHandle]
+// refuses it.
 func CurrentHandle() Handle {
 	s, _ := inspectProcess(os.Getpid())
 	return Handle{PID: os.Getpid(), Start: s.start}
 }
 
-// IsAlive reports whether the process that h names is alive. One that cannot be distinguished from another one with its id counts as alive if
-// there is any.
+// IsAlive reports whether the process that h names is alive. One that cannot be distinguished from another one with its
+// id counts as alive if there is any.
 func (h Handle) IsAlive() bool {
 	s, ok := inspectProcess(h.PID)
 	return ok && !s.dead && (h.Start == "" || s.start == h.Start)

@@ -17,7 +17,8 @@ var bootID = sync.OnceValue(func() string {
 	return strings.TrimSpace(string(id))
 })
 
-// inspectProcess reads the state (field 3) and the start (field 22, in clock ticks since the boot) of a process; see proc_pid_stat(5).
+// inspectProcess reads the state (field 3) and the start (field 22, in clock ticks since the boot) of a process; see
+// proc_pid_stat(5).
 func inspectProcess(pid int) (processInfo, bool) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil || bootID() == "" {

@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// inspectProcess returns when a process started, in units of 100 ns of the system's clock, and whether it has ended. A process that has ended stays
-// visible as long as another process has a handle of it.
+// inspectProcess returns when a process started, in units of 100 ns of the system's clock, and whether it has ended. A
+// process that has ended stays visible as long as another process has a handle of it.
 func inspectProcess(pid int) (processInfo, bool) {
 	p, err := windows.OpenProcess(windows.PROCESS_QUERY_LIMITED_INFORMATION|windows.SYNCHRONIZE, false, uint32(pid))
 	if err != nil {

@@ -9,8 +9,9 @@ import (
 	"raddle.dev/internal/base/environ"
 )
 
-// lookPath finds the program in the PATH of the child's own environment, or in that of this process where env has none, with the rules of
-// the system about endings. It ignores relative entries: the program must not depend on a working directory.
+// lookPath finds the program in the PATH of the child's own environment, or in that of this process where env has none,
+// with the rules of the system about endings. It ignores relative entries: the program must not depend on a working
+// directory.
 func lookPath(name string, env []string) (string, error) {
 	if strings.ContainsRune(name, '/') || strings.ContainsRune(name, filepath.Separator) {
 		return name, nil

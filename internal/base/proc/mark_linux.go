@@ -13,8 +13,8 @@ func endMarked(mark string) {
 	searchMarked(mark, allProcesses(), last)
 }
 
-// endMarkedSince does the same as endMarked for the processes that a child that has just ended may have started. Process ids are assigned in
-// ascending order, so that after a short life only the ids above the child's are checked.
+// endMarkedSince does the same as endMarked for the processes that a child that has just ended may have started.
+// Process ids are assigned in ascending order, so that after a short life only the ids above the child's are checked.
 func endMarkedSince(mark string, child int, life time.Duration) {
 	const (
 		shortLife = 5 * time.Second // far less than the system needs to use all ids and start again
@@ -28,9 +28,9 @@ func endMarkedSince(mark string, child int, life time.Duration) {
 	searchMarked(mark, processesBetween(child, last), last)
 }
 
-// searchMarked kills those of the processes that have the mark. It searches again as long as it finds one, as long as one is just becoming another
-// program, and among those that were started during a search: one that ended may have started another. last is the id that the system had
-// assigned last when pids were listed.
+// searchMarked kills those of the processes that have the mark. It searches again as long as it finds one, as long as
+// one is just becoming another program, and among those that were started during a search: one that ended may have
+// started another. last is the id that the system had assigned last when pids were listed.
 func searchMarked(mark string, pids []int, last int) {
 	const (
 		rounds = 200
@@ -89,8 +89,8 @@ func allProcesses() (pids []int) {
 	return pids
 }
 
-// killMarked kills those of the processes that have the mark. It reports whether there was one, and whether there was one that is just becoming
-// another program, so that its environment cannot be read yet.
+// killMarked kills those of the processes that have the mark. It reports whether there was one, and whether there was
+// one that is just becoming another program, so that its environment cannot be read yet.
 func killMarked(mark string, pids []int) (killed, starting bool) {
 	for _, pid := range pids {
 		if pid == os.Getpid() {
@@ -118,13 +118,14 @@ func killMarked(mark string, pids []int) (killed, starting bool) {
 	return killed, starting
 }
 
-// hasMark reports whether the process started with the mark in its environment. known is false if that cannot be read yet: a process has neither
-// arguments nor environment while the system replaces its program.
+// hasMark reports whether the process started with the mark in its environment. known is false if that cannot be read
+// yet: a process has neither arguments nor environment while the system replaces its program.
 func hasMark(pid int, mark string) (marked, known bool) {
 	dir := "/proc/" + strconv.Itoa(pid)
 	env, err := os.ReadFile(dir + "/environ")
 	if err == nil && len(env) == 0 {
-		// The environment is empty, or it was that of the program before. One that is read after the new program has its arguments counts.
+		// The environment is empty, or it was that of the program before. One that is read after the new program has
+		// its arguments counts.
 		args, err := os.ReadFile(dir + "/cmdline")
 		if err != nil {
 			return false, true
@@ -137,8 +138,8 @@ func hasMark(pid int, mark string) (marked, known bool) {
 	return bytes.Contains(append([]byte{0}, env...), []byte("\x00"+mark+"\x00")), true
 }
 
-// isStarting reports whether a process without arguments is about to get some. One that has ended, and a thread of the system, which is a child
-// of process 2, never get any.
+// isStarting reports whether a process without arguments is about to get some. One that has ended, and a thread of the
+// system, which is a child of process 2, never get any.
 func isStarting(dir string) bool {
 	stat, err := os.ReadFile(dir + "/stat")
 	if err != nil {
@@ -148,6 +149,7 @@ func isStarting(dir string) bool {
 	if len(fields) < 2 {
 		return false
 	}
-	state, parent := string(fields[0]), string(fields[1])
+	state := string(fields[0])
+	parent := string(fields[1])
 	return state != "Z" && state != "X" && parent != "2" && parent != "0"
 }

@@ -1,5 +1,6 @@
-// Package proc runs a child process in its own process group, with a time limit and capped output, and always reaps it. The
-// process that drives a run may die at any moment; a later process then finds what the child left behind by its [Handle].
+// Package proc runs a child process in its own process group, with a time limit and capped output, and always reaps it.
+// The process that drives a run may die at any moment; a later process then finds what the child left behind by its
+// [Handle].
 //
 //	res, err := proc.Run(ctx, proc.Command{
 //		Path:    "bash",
@@ -39,42 +40,47 @@ const (
 
 // A Command says what to run. Only Path is required.
 type Command struct {
-	// Path is the program. A name without a separator is looked up in the PATH of Env, or in that of this process where Env has
-	// none; a relative path is relative to Dir.
+	// Path is the program. A name without a separator is looked up in the PATH of Env, or in that of this process where
+	// Env has none; a relative path is relative to Dir.
 	Path string
 	// Args are the arguments after the program's name.
 	Args []string
 	// Dir is the working directory; empty: that of this process.
 	Dir string
-	// Env is the complete environment, as "NAME=value". Nothing is inherited, so a secret reaches the child only if it is put here.
+	// Env is the complete environment, as "NAME=value". Nothing is inherited, so a secret reaches the child only if it
+	// is put here.
 	Env []string
 	// Stdin is what the child reads; empty: nothing.
 	Stdin []byte
-	// StdinFile, if set, is what the child reads in place of Stdin, such as one end of a pipe. Only [Run] uses it, and leaves it open.
+	// StdinFile, if set, is what the child reads in place of Stdin, such as one end of a pipe. Only [Run] uses it, and
+	// leaves it open.
 	StdinFile *os.File
-	// Terminal, if set, is lent to the child in place of Stdin and of the two outputs that are kept. Only [Run] can lend it.
+	// Terminal, if set, is lent to the child in place of Stdin and of the two outputs that are kept. Only [Run] can
+	// lend it.
 	Terminal *Terminal
 	// Timeout ends the child after this time; zero: no limit.
 	Timeout time.Duration
-	// Grace is how long the group may take to end after SIGTERM before SIGKILL follows, and how long the output may stay open after the
-	// child has ended by itself; zero: [DefaultGrace].
+	// Grace is how long the group may take to end after SIGTERM before SIGKILL follows, and how long the output may
+	// stay open after the child has ended by itself; zero: [DefaultGrace].
 	Grace time.Duration
-	// Limit is the number of bytes kept of each of the two outputs: of a longer one, its beginning and its end are kept; zero: [DefaultLimit].
+	// Limit is the number of bytes kept of each of the two outputs: of a longer one, its beginning and its end are
+	// kept; zero: [DefaultLimit].
 	Limit int
 	// MaxOutput ends the child when one of its two outputs is longer than this number of bytes; zero: no limit.
 	MaxOutput int64
-	// Mark, if set, is one "NAME=value" of Env that no other command has. On Linux, every process that still has it in its environment when the
-	// command has ended is killed as well, even if it has left the group.
+	// Mark, if set, is one "NAME=value" of Env that no other command has. On Linux, every process that still has it in
+	// its environment when the command has ended is killed as well, even if it has left the group.
 	Mark string
-	// Watch, if set, receives everything that the child writes to stdout, as it is written. It must not block, and its errors are ignored.
+	// Watch, if set, receives everything that the child writes to stdout, as it is written. It must not block, and its
+	// errors are ignored.
 	Watch io.Writer
 	// WatchStderr is like Watch, for stderr. It may be the same writer if that is safe for concurrent use.
 	WatchStderr io.Writer
-	// Inside, if set, changes how the child is started, such as in a sandbox. It is called with the complete command before the child
-	// starts; an error is that of the start.
+	// Inside, if set, changes how the child is started, such as in a sandbox. It is called with the complete command
+	// before the child starts; an error is that of the start.
 	Inside func(*exec.Cmd) error
-	// Started, if set, is called once with the child's identity, before Run waits for anything. The child is running by then. An error
-	// kills the group, and Run returns it.
+	// Started, if set, is called once with the child's identity, before Run waits for anything. The child is running by
+	// then. An error kills the group, and Run returns it.
 	Started func(Handle) error
 }
 
@@ -94,18 +100,19 @@ type Result struct {
 
 // Run starts the command, waits for its end and collects what it wrote.
 //
-// A child that could not be started is a [*StartError], one that did not exit with code zero an [*ExitError], one that ran longer than its
-// Timeout a [*TimeoutError], one that printed more than its MaxOutput an [*OutputError]. If ctx ends first, the error wraps ctx.Err() and the
-// cause. In the last three cases the group is sent SIGTERM, and SIGKILL after the grace. Except for a child that was never started, the Result is filled in together with any error.
+// A child that could not be started is a [*StartError], one that did not exit with code zero an [*ExitError], one that
+// ran longer than its Timeout a [*TimeoutError], one that printed more than its MaxOutput an [*OutputError]. If ctx
+// ends first, the error wraps ctx.Err() and the cause. In the last three cases the group is sent SIGTERM, and SIGKILL
+// after the grace. Except for a child that was never started, the Result is filled in together with any error.
 //
-// When the child has ended and the output is closed, Run kills the remaining processes of the group: a process that is to outlive the command
-// must leave the group and close its output (setsid and redirections).
+// When the child has ended and the output is closed, Run kills the remaining processes of the group: a process that is
+// to outlive the command must leave the group and close its output (setsid and redirections).
 func Run(ctx context.Context, c Command) (Result, error) {
 	if ctx.Err() != nil {
 		return Result{ExitCode: -1}, newStoppedError(ctx, c.Path)
 	}
-	// Linux kills the child when the thread that started it ends, and another goroutine may end a thread. This thread is therefore
-	// locked until the child is reaped; it waits for the child anyway.
+	// Linux kills the child when the thread that started it ends, and another goroutine may end a thread. This thread
+	// is therefore locked until the child is reaped; it waits for the child anyway.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 

@@ -10,8 +10,9 @@ import (
 	"time"
 )
 
-// A Process is a child that the caller talks to while it runs: Write writes to its stdin, Read reads from its stdout. It has
-// its own group and dies like any other child of this package, but has no time limit. Read, Write and Close may be called concurrently.
+// A Process is a child that the caller talks to while it runs: Write writes to its stdin, Read reads from its stdout.
+// It has its own group and dies like any other child of this package, but has no time limit. Read, Write and Close may
+// be called concurrently.
 type Process struct {
 	path  string
 	grace time.Duration
@@ -26,10 +27,11 @@ type Process struct {
 	reaped  bool // from here on another process may have the child's id
 }
 
-// Start starts the command and returns while it runs. One goroutine copies the stderr of the child to the writer. Start ignores Stdin,
-// Timeout and Limit of c; Grace is the time between the steps of [Process.Close]; zero: [DefaultGrace].
+// Start starts the command and returns while it runs. One goroutine copies the stderr of the child to the writer. Start
+// ignores Stdin, Timeout and Limit of c; Grace is the time between the steps of [Process.Close]; zero: [DefaultGrace].
 //
-// The caller must Close the Process, also after the child has ended by itself. A child that could not be started is a [*StartError].
+// The caller must Close the Process, also after the child has ended by itself. A child that could not be started is a
+// [*StartError].
 func Start(c Command, stderr io.Writer) (*Process, error) {
 	p := &Process{path: c.Path, grace: c.graceOrDefault(), ended: make(chan struct{})}
 	started := make(chan error)
@@ -134,8 +136,9 @@ func (p *Process) Read(b []byte) (int, error) { return p.stdout.Read(b) }
 // Write writes to the stdin of the child. It blocks while the child does not read; Close unblocks it.
 func (p *Process) Write(b []byte) (int, error) { return p.stdin.Write(b) }
 
-// Close ends the child and returns when it has been reaped and its group has been sent SIGKILL. It first closes the stdin of the child; after
-// the grace it sends SIGTERM to the group, and SIGKILL after the grace again. Another Close waits for the same end.
+// Close ends the child and returns when it has been reaped and its group has been sent SIGKILL. It first closes the
+// stdin of the child; after the grace it sends SIGTERM to the group, and SIGKILL after the grace again. Another Close
+// waits for the same end.
 func (p *Process) Close() error {
 	p.closing.Do(func() {
 		p.stdin.Close()
@@ -170,7 +173,8 @@ func (p *Process) waitEnded(d time.Duration) bool {
 // Done returns a channel that is closed when the child has ended and been reaped.
 func (p *Process) Done() <-chan struct{} { return p.ended }
 
-// Err returns how the child ended once Done is closed: nil after exit code zero, otherwise an [*ExitError] without its stderr.
+// Err returns how the child ended once Done is closed: nil after exit code zero, otherwise an [*ExitError] without its
+// stderr.
 func (p *Process) Err() error {
 	select {
 	case <-p.ended:

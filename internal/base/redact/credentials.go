@@ -20,8 +20,8 @@ var (
 	member = pattern.CompileLater(`"([A-Za-z0-9_.-]+)"\s*:\s*"((?:[^"\\]|\\.)*)"`)
 )
 
-// findCredentials returns the values of headers in a text that are secrets: those of headers whose names say so, and those that follow
-// the name of a way to log in, such as Bearer. What is encoded behind "Basic" is returned, too.
+// findCredentials returns the values of headers in a text that are secrets: those of headers whose names say so, and
+// those that follow the name of a way to log in, such as Bearer. What is encoded behind "Basic" is returned, too.
 func findCredentials(text string) (found []string) {
 	add := func(kind, value string) {
 		found = append(found, value)
@@ -75,10 +75,12 @@ func isLetters(value string) bool {
 	return !strings.ContainsFunc(value, func(r rune) bool { return !unicode.IsLetter(r) })
 }
 
-// looksMade reports whether a value looks like one that a program has made and not like words: it is long, or has digits between letters or
-// capitals behind small letters.
+// looksMade reports whether a value looks like one that a program has made and not like words: it is long, or has
+// digits between letters or capitals behind small letters.
 func looksMade(value string) bool {
-	small, digit, capital := false, false, false
+	small := false
+	digit := false
+	capital := false
 	for i, r := range value {
 		small = small || unicode.IsLower(r)
 		digit = digit || unicode.IsDigit(r)
@@ -87,7 +89,8 @@ func looksMade(value string) bool {
 	return len(value) >= 20 || digit && (small || capital) || small && capital
 }
 
-// These are flags that take a secret although their names do not end like one, and those that take a user with a password.
+// These are flags that take a secret although their names do not end like one, and those that take a user with a
+// password.
 var (
 	secretFlag = pattern.CompileLater(`(?i)^((x-)?auth(orization)?|bearer|cookies?|jwt|api-?key|pat|pw|dsn-password)$`)
 	loginFlag  = pattern.CompileLater(`(?i)^(u|user|login|auth|basic|proxy-user|credentials?)$`)
@@ -96,8 +99,9 @@ var (
 	fileEnding = pattern.CompileLater(`(?i)\.(pem|key|crt|cer|json|ya?ml|toml|txt|env|ini|conf|p12|pfx)$`)
 )
 
-// FindFlagSecrets returns the secrets among the arguments of a program: the values of flags whose names are those of secrets, in the next argument
-// or behind "=", passwords behind a user, headers, members of JSON texts and what [FindPasswords] finds.
+// FindFlagSecrets returns the secrets among the arguments of a program: the values of flags whose names are those of
+// secrets, in the next argument or behind "=", passwords behind a user, headers, members of JSON texts and what
+// [FindPasswords] finds.
 func FindFlagSecrets(args []string) (found []string) {
 	for i, arg := range args {
 		for _, m := range member().FindAllStringSubmatch(arg, -1) {
@@ -157,10 +161,12 @@ func isPassword(value string) bool {
 	return IsSecretValue(value) && !isPath(value) && !fileEnding().MatchString(value) && (len(value) >= longPart || !numbers().MatchString(value))
 }
 
-// mixesDigits reports whether a value has a digit directly before a letter and one directly behind a letter: flags of one letter may mean
-// anything, such as a port, a project or a path.
+// mixesDigits reports whether a value has a digit directly before a letter and one directly behind a letter: flags of
+// one letter may mean anything, such as a port, a project or a path.
 func mixesDigits(value string) bool {
-	before, behind, last := false, false, ' '
+	before := false
+	behind := false
+	last := ' '
 	for _, r := range value {
 		before = before || unicode.IsDigit(last) && unicode.IsLetter(r)
 		behind = behind || unicode.IsLetter(last) && unicode.IsDigit(r)

@@ -55,8 +55,8 @@ func IsSecretValue(value string) bool {
 	return IsFindable(value)
 }
 
-// isNamedSecret reports whether a value is a secret because of its name, which is that of a variable or of a member of a JSON object: the name of a secret may also
-// be that of a file which holds one.
+// isNamedSecret reports whether a value is a secret because of its name, which is that of a variable or of a member of
+// a JSON object: the name of a secret may also be that of a file which holds one.
 func isNamedSecret(name, value string) bool {
 	return IsSecretName(name) && !isPath(value) && IsSecretValue(value)
 }
@@ -91,9 +91,9 @@ var (
 	parameter = pattern.CompileLater(`(?:^|[?&;,\s])([A-Za-z0-9_.-]+)=([^&;\s"'#]+)`)
 )
 
-// FindPasswords returns the secrets inside a value that is not a secret itself: the
-// passwords of URLs, the parameters of queries and connection strings whose
-// names are those of secrets, and the credentials in headers ("Authorization: Bearer VALUE"). Each is returned as written and decoded.
+// FindPasswords returns the secrets inside a value that is not a secret itself: the passwords of URLs, the parameters
+// of queries and connection strings whose names are those of secrets, and the credentials in headers ("Authorization:
+// Bearer VALUE"). Each is returned as written and decoded.
 func FindPasswords(text string) (found []string) {
 	add := func(v string) {
 		found = append(found, v)

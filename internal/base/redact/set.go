@@ -14,8 +14,9 @@ import (
 // A Set is a set of secret values, and removes them from texts. The nil Set and
 // the zero value are empty. It is safe for concurrent use.
 type Set struct {
-	mu     sync.Mutex
-	values map[string]bool         // false if only the encodings are searched for: the value is a text with a secret in it
+	mu sync.Mutex
+	// false if only the encodings are searched for: the value is a text with a secret in it
+	values map[string]bool
 	built  atomic.Pointer[matcher] // nil if it must be built from the values
 }
 
@@ -49,9 +50,9 @@ func (s *Set) add(value string, raw bool) {
 	s.built.Store(nil)
 }
 
-// AddNamed adds the secrets in a variable: its value, if [IsSecretName]
-// accepts the name and [IsSecretValue] the value and it names no file, and the passwords that [FindPasswords] finds in it. A value
-// with passwords in it is also searched for in base64, which hides the passwords.
+// AddNamed adds the secrets in a variable: its value, if [IsSecretName] accepts the name and [IsSecretValue] the value
+// and it names no file, and the passwords that [FindPasswords] finds in it. A value with passwords in it is also
+// searched for in base64, which hides the passwords.
 func (s *Set) AddNamed(name, value string) {
 	if isNamedSecret(name, value) {
 		s.Add(value)
@@ -65,7 +66,8 @@ func (s *Set) AddNamed(name, value string) {
 	}
 }
 
-// HasSecret reports whether a variable holds a secret, by its name or by what its value looks like: whether [Set.AddNamed] would add something.
+// HasSecret reports whether a variable holds a secret, by its name or by what its value looks like: whether
+// [Set.AddNamed] would add something.
 func HasSecret(name, value string) bool {
 	return isNamedSecret(name, value) || len(FindPasswords(value)) > 0
 }

@@ -13,7 +13,8 @@ type view struct {
 	of   *view // the view whose escapes it resolves; nil: the original text
 	text string
 	cuts []resolvedEscape // the resolved escapes, in order
-	tail int              // offset of an incomplete escape at the end, which may mean something else when more text follows
+	// offset of an incomplete escape at the end, which may mean something else when more text follows
+	tail int
 }
 
 // A resolvedEscape is one resolved escape.
@@ -288,7 +289,8 @@ func decodeEntity(s string) (string, int) {
 	number, ok := strings.CutPrefix(name, "#")
 	base := 10
 	if strings.HasPrefix(number, "x") || strings.HasPrefix(number, "X") {
-		number, base = number[1:], 16
+		number = number[1:]
+		base = 16
 	}
 	if !ok || number == "" {
 		return "", 0

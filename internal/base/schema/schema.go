@@ -1,5 +1,5 @@
-// Package schema holds the JSON Schemas of the files that people write, with which editors complete and check them. Its tests hold
-// the schemas to what the readers of the files accept.
+// Package schema holds the JSON Schemas of the files that people write, with which editors complete and check them. Its
+// tests hold the schemas to what the readers of the files accept.
 package schema
 
 import (

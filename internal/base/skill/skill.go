@@ -1,5 +1,5 @@
-// Package skill reads skills in the open form of Agent Skills: folders with a file SKILL.md, whose head names and describes the skill
-// and whose text is read only when the skill is needed.
+// Package skill reads skills in the open form of Agent Skills: folders with a file SKILL.md, whose head names and
+// describes the skill and whose text is read only when the skill is needed.
 package skill
 
 import (
@@ -39,8 +39,9 @@ const (
 	maxFiles           = 100       // in the list of a skill's files
 )
 
-// ReadSkills returns the skills of a directory, sorted by name, and what is wrong with others. A directory that does not exist has no
-// skills. Skills that are behind links which lead out of the directory root are left out; an empty root allows all links.
+// ReadSkills returns the skills of a directory, sorted by name, and what is wrong with others. A directory that does
+// not exist has no skills. Skills that are behind links which lead out of the directory root are left out; an empty
+// root allows all links.
 func ReadSkills(root, dir string) (skills []Skill, problems []error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -78,7 +79,8 @@ func readSkill(root, dir string) (Skill, error) {
 	if err != nil {
 		return s, err
 	}
-	s.Tools, s.Servers = h.Tools, h.Servers
+	s.Tools = h.Tools
+	s.Servers = h.Servers
 	if s.Description = strings.Join(strings.Fields(h.Description), " "); s.Description == "" {
 		return s, errors.New("the head has no description: without it a model cannot know when to use the skill")
 	}
@@ -88,7 +90,8 @@ func readSkill(root, dir string) (Skill, error) {
 	return s, nil
 }
 
-// splitHead returns the lines between the first two lines "---", and the text after them. The head is empty if there is none.
+// splitHead returns the lines between the first two lines "---", and the text after them. The head is empty if there is
+// none.
 func splitHead(text string) (head, body string) {
 	text = strings.ReplaceAll(strings.TrimPrefix(text, "\ufeff"), "\r\n", "\n")
 	rest, ok := strings.CutPrefix(text, "---\n")
@@ -156,7 +159,8 @@ func parseHead(head string) (h heading, err error) {
 	return h, nil
 }
 
-// ReadBody returns the text of the skill without its head, and the paths of its other files, relative to the folder, as slashed paths.
+// ReadBody returns the text of the skill without its head, and the paths of its other files, relative to the folder, as
+// slashed paths.
 func (s Skill) ReadBody() (body string, files []string, err error) {
 	text, err := s.ReadFile(FileName)
 	if err != nil {

@@ -14,7 +14,8 @@ type Excerpt struct {
 	To     int    // index at which the word at From ends; above From
 }
 
-// CutExcerpt returns the line at a position of a text. ok is false if the text has no such position, or the line is blank.
+// CutExcerpt returns the line at a position of a text. ok is false if the text has no such position, or the line is
+// blank.
 func CutExcerpt(text []byte, at Pos) (e Excerpt, ok bool) {
 	rest := string(text)
 	for n := 1; n < at.Line; n++ {
@@ -44,8 +45,8 @@ func CutExcerpt(text []byte, at Pos) (e Excerpt, ok bool) {
 	return e, true
 }
 
-// wordLength returns the length of the word with which a text begins: a quoted text, or what has no space and no sign of YAML in it. It is at
-// least 1.
+// wordLength returns the length of the word with which a text begins: a quoted text, or what has no space and no sign
+// of YAML in it. It is at least 1.
 func wordLength(text string) int {
 	if text == "" {
 		return 1
@@ -68,8 +69,9 @@ func wordLength(text string) int {
 	return max(len(strings.TrimRight(text[:end], ":")), first)
 }
 
-// HideValue returns the excerpt with only the key that it is about, for a file whose values may be secrets. A finding about a value keeps its
-// place. code is that of the finding. ok is false if the file could not be read, so that it is unknown what is a key.
+// HideValue returns the excerpt with only the key that it is about, for a file whose values may be secrets. A finding
+// about a value keeps its place. code is that of the finding. ok is false if the file could not be read, so that it is
+// unknown what is a key.
 func (e Excerpt) HideValue(code string) (hidden Excerpt, ok bool) {
 	head := e.Line[:e.From]
 	word := e.Line[e.From:min(e.To, len(e.Line))]

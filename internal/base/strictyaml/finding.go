@@ -53,8 +53,9 @@ type Finding struct {
 	Message  string   `json:"message"`
 	Hint     string   `json:"hint,omitempty"` // what to do about it
 	Pos      Pos      `json:"pos"`
-	Fix      string   `json:"-"` // what to do about it, where the file format fixes the texts of errors and Hint is empty
-	Certain  bool     `json:"-"` // of a warning: what it is about can never work
+	// what to do about it, where the file format fixes the texts of errors and Hint is empty
+	Fix     string `json:"-"`
+	Certain bool   `json:"-"` // of a warning: what it is about can never work
 }
 
 // A Lister is an error that knows what is wrong with a file, and where.

@@ -185,7 +185,9 @@ func (in *inspector) inspectKeys(n *yaml.Node) {
 		if key.Kind == yaml.AliasNode && key.Alias != nil && key.Alias.Kind == yaml.ScalarNode {
 			alias := *key
 			*key = *key.Alias
-			key.Line, key.Column, key.Anchor = alias.Line, alias.Column, ""
+			key.Line = alias.Line
+			key.Column = alias.Column
+			key.Anchor = ""
 		}
 		if key.Kind != yaml.ScalarNode {
 			in.addFault(key, Finding{Code: "yaml-key", Message: fmt.Sprintf("invalid type: %s, expected a string key", describeNode(key))})

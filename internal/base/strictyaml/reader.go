@@ -14,7 +14,8 @@ import (
 func (d *Document) ReportFault(n *yaml.Node, hint, format string, args ...any) {
 	at := Pos{d.Path, 1, 1}
 	if n != nil && n.Line > 0 {
-		at.Line, at.Col = n.Line, n.Column
+		at.Line = n.Line
+		at.Col = n.Column
 	}
 	d.Add(Finding{Code: "invalid-value", Message: fmt.Sprintf(format, args...), Hint: hint, Pos: at})
 }

@@ -31,7 +31,8 @@ type Problems struct {
 }
 
 func (p *Problems) Add(f Finding) {
-	f.Severity, f.Class = SeverityError, ClassParse
+	f.Severity = SeverityError
+	f.Class = ClassParse
 	if !p.isFull() {
 		p.List = append(p.List, f)
 	}
@@ -138,9 +139,11 @@ func findUnreadableText(text []byte, limit int) (Finding, bool) {
 			Pos:     Pos{Line: 1, Col: 1},
 		}, true
 	}
-	line, lineStart := 1, 0
+	line := 1
+	lineStart := 0
 	for i := 0; i < len(text); {
-		r, size := rune(text[i]), 1
+		r := rune(text[i])
+		size := 1
 		if r >= utf8.RuneSelf {
 			r, size = utf8.DecodeRune(text[i:])
 		}
@@ -150,7 +153,8 @@ func findUnreadableText(text []byte, limit int) (Finding, bool) {
 		}
 		i += size
 		if r == '\n' {
-			line, lineStart = line+1, i
+			line = line + 1
+			lineStart = i
 		}
 	}
 	return Finding{}, false
@@ -189,7 +193,8 @@ func syntaxFinding(text []byte, err error) Finding {
 	if !errors.As(err, &load) {
 		return f
 	}
-	mark, context := load.Mark, load.ContextMark
+	mark := load.Mark
+	context := load.ContextMark
 	if mark.Line == 0 {
 		mark = context
 	}

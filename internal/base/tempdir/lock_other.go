@@ -15,8 +15,8 @@ func lockDir(unlocked, dir string) (*os.File, error) {
 	return os.OpenFile(filepath.Join(dir, lockName), os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o600)
 }
 
-// removeUnlocked removes the directory of a process that has died. It leaves a directory without a lock file: its process may be
-// about to open one.
+// removeUnlocked removes the directory of a process that has died. It leaves a directory without a lock file: its
+// process may be about to open one.
 func removeUnlocked(dir string) {
 	if os.Remove(filepath.Join(dir, lockName)) == nil {
 		_ = os.RemoveAll(dir)

@@ -1,8 +1,8 @@
-// Package tempdir creates temporary directories and removes them soon after their process ends. A process that is killed cannot remove
-// its directories; the next process removes them with [RemoveStale].
+// Package tempdir creates temporary directories and removes them soon after their process ends. A process that is
+// killed cannot remove its directories; the next process removes them with [RemoveStale].
 //
-// All directories of a process are below one of its own, whose lock file the process keeps locked. The system releases the lock when the
-// process dies, whatever the reason.
+// All directories of a process are below one of its own, whose lock file the process keeps locked. The system releases
+// the lock when the process dies, whatever the reason.
 package tempdir
 
 import (
@@ -36,8 +36,8 @@ var owners = struct {
 	of map[string]*owner
 }{of: map[string]*owner{}}
 
-// New creates an empty directory that only this user can read, in the system's directory for temporary files. remove deletes it with all
-// its contents; it may be called more than once. New is safe for concurrent use.
+// New creates an empty directory that only this user can read, in the system's directory for temporary files. remove
+// deletes it with all its contents; it may be called more than once. New is safe for concurrent use.
 func New(pattern string) (dir string, remove func(), err error) { return NewIn(os.TempDir(), pattern) }
 
 // NewIn is like New, for a directory that exists in place of the system's. The caller also calls [RemoveStaleIn].
@@ -71,7 +71,8 @@ func removeDir(root string, o *owner, dir string) {
 	}
 }
 
-// openOwner creates the directory of the process. The directory gets its name after it is locked, so that no other process considers it stale.
+// openOwner creates the directory of the process. The directory gets its name after it is locked, so that no other
+// process considers it stale.
 func openOwner(root string) (*owner, error) {
 	unlocked, err := os.MkdirTemp(root, unlockedPrefix)
 	if err != nil {

@@ -7,9 +7,9 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// cutCharacter cuts text after its first character as a reader sees it, and returns the columns that the character takes.
-// Terminals disagree about characters of several code points, such as flags: some show them as one, and others side by side.
-// So the larger number counts.
+// cutCharacter cuts text after its first character as a reader sees it, and returns the columns that the character
+// takes. Terminals disagree about characters of several code points, such as flags: some show them as one, and others
+// side by side. So the larger number counts.
 func cutCharacter(text string) (character, rest string, width int) {
 	character, width = ansi.FirstGraphemeCluster(text, ansi.GraphemeWidth)
 	return character, text[len(character):], max(width, ansi.StringWidthWc(character))

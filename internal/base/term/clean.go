@@ -10,10 +10,11 @@ import (
 	"raddle.dev/internal/base/proc"
 )
 
-// CleanText returns text without anything that a terminal would obey or that changes how its other characters are shown. It removes whole
-// control sequences, in their 7-bit and 8-bit forms, all control characters except line breaks and tabs, the controls of text
-// direction, and invisible characters such as tags. Line breaks of any kind become "\n", also a lone "\r", which would let the
-// rest of a line cover its beginning. Bytes that are not UTF-8 become U+FFFD. Clean(Clean(text)) equals Clean(text).
+// CleanText returns text without anything that a terminal would obey or that changes how its other characters are
+// shown. It removes whole control sequences, in their 7-bit and 8-bit forms, all control characters except line breaks
+// and tabs, the controls of text direction, and invisible characters such as tags. Line breaks of any kind become "\n",
+// also a lone "\r", which would let the rest of a line cover its beginning. Bytes that are not UTF-8 become U+FFFD.
+// Clean(Clean(text)) equals Clean(text).
 func CleanText(text string) string {
 	if isClean(text) {
 		return text
@@ -31,7 +32,8 @@ func CleanText(text string) string {
 	}, text)
 }
 
-// RevealText returns text for a person who decides about it: it shows what Clean would remove as an escape, such as \x1b or \u202e, so that nothing is hidden.
+// RevealText returns text for a person who decides about it: it shows what Clean would remove as an escape, such as
+// \x1b or \u202e, so that nothing is hidden.
 func RevealText(text string) string {
 	if isClean(text) {
 		return text
@@ -57,7 +59,8 @@ func RevealText(text string) string {
 // CleanLine returns text as one line: cleaned as by Clean, with line breaks and tabs replaced by spaces.
 func CleanLine(text string) string { return CleanText(OneLine(text)) }
 
-// OneLine returns text with line breaks of any kind and tabs replaced by spaces, for a row of a table. It changes nothing else.
+// OneLine returns text with line breaks of any kind and tabs replaced by spaces, for a row of a table. It changes
+// nothing else.
 func OneLine(text string) string {
 	if !strings.ContainsAny(text, lineBreaks) {
 		return text
@@ -72,8 +75,8 @@ func OneLine(text string) string {
 
 const lineBreaks = "\n\t\r\v\f\u0085\u2028\u2029"
 
-// QuoteName returns the name of a file, or any other name, for a terminal: unchanged if it is one clean line, otherwise as a quoted
-// string with escapes, so that the reader sees which name it is.
+// QuoteName returns the name of a file, or any other name, for a terminal: unchanged if it is one clean line, otherwise
+// as a quoted string with escapes, so that the reader sees which name it is.
 func QuoteName(name string) string {
 	if isClean(name) && !strings.ContainsAny(name, "\n\t") {
 		return name
@@ -112,8 +115,8 @@ func isHarmful(r rune) bool {
 	return unicode.Is(unicode.Cf, r) && !unicode.In(r, visibleFormat)
 }
 
-// visibleFormat holds the characters of category Cf that are visible, or that writing needs: the soft hyphen, signs before Arabic and Syriac
-// numbers, and the joiners that Persian, the languages of India and emoji are written with.
+// visibleFormat holds the characters of category Cf that are visible, or that writing needs: the soft hyphen, signs
+// before Arabic and Syriac numbers, and the joiners that Persian, the languages of India and emoji are written with.
 var visibleFormat = &unicode.RangeTable{
 	R16: []unicode.Range16{
 		{Lo: 0x00AD, Hi: 0x00AD, Stride: 1},

@@ -11,8 +11,8 @@ func (c Colors) Paint(style Style, text string) string {
 	return PaintText(style, text)
 }
 
-// WantsColors decides about the colours of a stream: flag first, which is "auto", "always" or "never", then NO_COLOR, then
-// the variables that force colours, then whether the stream is a terminal that supports them.
+// WantsColors decides about the colours of a stream: flag first, which is "auto", "always" or "never", then NO_COLOR,
+// then the variables that force colours, then whether the stream is a terminal that supports them.
 func WantsColors(flag string, terminal bool, getenv func(string) string) Colors {
 	switch {
 	case flag == "always":

@@ -55,7 +55,8 @@ func (p *formPrompter) ChooseSeveral(ctx context.Context, choices []Choice) ([]i
 	var words []string
 	for i, marked := range f.marked {
 		if marked {
-			picked, words = append(picked, i), append(words, choices[i].Label)
+			picked = append(picked, i)
+			words = append(words, choices[i].Label)
 		}
 	}
 	if len(words) == 0 {
@@ -141,7 +142,8 @@ func knownSize(_ tea.Model, msg tea.Msg) tea.Msg {
 
 // A formField is what a form asks for.
 type formField interface {
-	// handleKey handles a key that counts. done reports whether the person has answered, and used whether the key means anything.
+	// handleKey handles a key that counts. done reports whether the person has answered, and used whether the key means
+	// anything.
 	handleKey(key tea.KeyPressMsg) (done, used bool)
 	// pasteText handles a text that was pasted.
 	pasteText(text string)
@@ -192,7 +194,8 @@ func (f *form) describeKeys() []string {
 func newForm(field formField, colors Colors, guarded bool) *form {
 	f := &form{field: field, colors: colors, ready: !guarded, cols: 80, rows: 24}
 	if guarded {
-		f.pauses, f.awaitedPause = 1, 1
+		f.pauses = 1
+		f.awaitedPause = 1
 	}
 	return f
 }
@@ -227,10 +230,12 @@ func (f *form) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	switch m := msg.(type) {
 	case keysReady:
 		if m.pause == f.awaitedPause {
-			f.ready, f.awaitedPause = true, 0
+			f.ready = true
+			f.awaitedPause = 0
 		}
 	case tea.WindowSizeMsg:
-		f.cols, f.rows = m.Width, m.Height
+		f.cols = m.Width
+		f.rows = m.Height
 	case tea.PasteMsg:
 		if f.awaitedPause == 0 {
 			f.field.pasteText(m.Content)
@@ -266,7 +271,8 @@ func (f *form) handleKey(key tea.KeyPressMsg) tea.Cmd {
 	return nil
 }
 
-// View implements tea.Model. After the end it returns what was shown last, so that it is certain which rows of the screen belong to the form.
+// View implements tea.Model. After the end it returns what was shown last, so that it is certain which rows of the
+// screen belong to the form.
 func (f *form) View() tea.View {
 	if f.state == formOpen {
 		lines := f.field.renderLines(f.cols, max(f.rows-2, 1))

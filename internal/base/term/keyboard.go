@@ -7,11 +7,12 @@ import (
 	xterm "golang.org/x/term"
 )
 
-// A Keyboard keeps what a person types during a run off the screen and out of the next question. While it is held, the terminal neither
-// echoes keys nor waits for the end of a line; Ctrl-C, Ctrl-Z and Ctrl-\ send their signals as always. The terminal gets its own mode back
-// when the keyboard is released, and before the process stops (Ctrl-Z). A process in the background leaves the terminal alone,
-// until it is in the foreground. Nothing restores the mode after SIGKILL; bash and zsh do that themselves.
-// It is safe for concurrent use. If its stream is not a terminal, its methods do nothing.
+// A Keyboard keeps what a person types during a run off the screen and out of the next question. While it is held, the
+// terminal neither echoes keys nor waits for the end of a line; Ctrl-C, Ctrl-Z and Ctrl-\ send their signals as always.
+// The terminal gets its own mode back when the keyboard is released, and before the process stops (Ctrl-Z). A process
+// in the background leaves the terminal alone, until it is in the foreground. Nothing restores the mode after SIGKILL;
+// bash and zsh do that themselves. It is safe for concurrent use. If its stream is not a terminal, its methods do
+// nothing.
 type Keyboard struct {
 	in       *os.File
 	screen   *Screen
@@ -26,13 +27,14 @@ type Keyboard struct {
 	reader *keyReader   // nil while no keys are read
 }
 
-// NewKeyboard returns the keyboard of a screen, which is not held. While a stopped process (Ctrl-Z) does not own the terminal, the
-// screen shows no live lines.
+// NewKeyboard returns the keyboard of a screen, which is not held. While a stopped process (Ctrl-Z) does not own the
+// terminal, the screen shows no live lines.
 func NewKeyboard(in *os.File, screen *Screen) *Keyboard {
 	return &Keyboard{in: in, terminal: IsTerminal(in), screen: screen}
 }
 
-// CaptureInput turns echo and line buffering off until Release. The caller handles SIGINT, SIGTERM and SIGHUP, and calls Release before the process ends.
+// CaptureInput turns echo and line buffering off until Release. The caller handles SIGINT, SIGTERM and SIGHUP, and
+// calls Release before the process ends.
 func (k *Keyboard) CaptureInput() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -49,7 +51,9 @@ func (k *Keyboard) Release() {
 	k.mu.Lock()
 	stop := k.stop
 	k.stopReader()
-	k.held, k.stop, k.keys = false, nil, nil
+	k.held = false
+	k.stop = nil
+	k.keys = nil
 	k.restoreMode()
 	k.mu.Unlock()
 	if stop != nil {
@@ -57,8 +61,8 @@ func (k *Keyboard) Release() {
 	}
 }
 
-// LendTerminal gives the terminal to a question until takeBack is called. Until then no keys are captured. It is in its own mode if cooked is true, otherwise unchanged, for a program that
-// sets a mode itself.
+// LendTerminal gives the terminal to a question until takeBack is called. Until then no keys are captured. It is in its
+// own mode if cooked is true, otherwise unchanged, for a program that sets a mode itself.
 func (k *Keyboard) LendTerminal(cooked bool) (takeBack func()) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -83,8 +87,8 @@ func (k *Keyboard) LendTerminal(cooked bool) (takeBack func()) {
 	}
 }
 
-// SaveMode notes the mode of the terminal for a program that gets the terminal. restore sets it again: the program may have
-// changed it, and may have been killed.
+// SaveMode notes the mode of the terminal for a program that gets the terminal. restore sets it again: the program may
+// have changed it, and may have been killed.
 func (k *Keyboard) SaveMode() (restore func()) {
 	saved, err := xterm.GetState(int(k.in.Fd()))
 	if err != nil {

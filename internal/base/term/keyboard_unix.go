@@ -11,7 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// isForeground reports whether this process may change the mode of the terminal: the system would stop a background process that tried.
+// isForeground reports whether this process may change the mode of the terminal: the system would stop a background
+// process that tried.
 func isForeground(tty *os.File) bool {
 	group, err := unix.IoctlGetInt(int(tty.Fd()), unix.TIOCGPGRP)
 	if err != nil {
@@ -66,8 +67,8 @@ func (k *Keyboard) stopProcess(signals chan os.Signal) {
 	k.screen.ResumeLive()
 }
 
-// Suspend stops the process as Ctrl-Z does, and returns when it continues in the foreground. In the background it stops again. It does
-// nothing if no shell can continue the process.
+// Suspend stops the process as Ctrl-Z does, and returns when it continues in the foreground. In the background it stops
+// again. It does nothing if no shell can continue the process.
 func (k *Keyboard) Suspend() {
 	continued := make(chan os.Signal, 1)
 	signal.Notify(continued, syscall.SIGCONT)
@@ -81,8 +82,8 @@ func (k *Keyboard) Suspend() {
 	}
 }
 
-// CanSuspend reports whether there is a shell with job control that can continue this process after a stop: such a shell runs
-// each job in a process group of its own, which is not the group of the session's first process.
+// CanSuspend reports whether there is a shell with job control that can continue this process after a stop: such a
+// shell runs each job in a process group of its own, which is not the group of the session's first process.
 func CanSuspend() bool {
 	group, err := unix.Getpgid(0)
 	session, sessionErr := unix.Getsid(0)

@@ -15,8 +15,8 @@ type keyReader struct {
 	done   sync.WaitGroup
 }
 
-// startKeyReader sends keys and pastes to a channel, as tea.KeyPressMsg and tea.PasteMsg, until it is stopped. When the terminal
-// has no more input, it calls ended.
+// startKeyReader sends keys and pastes to a channel, as tea.KeyPressMsg and tea.PasteMsg, until it is stopped. When the
+// terminal has no more input, it calls ended.
 func startKeyReader(in *os.File, keys chan<- tea.Msg, ended func()) (*keyReader, error) {
 	source, err := uv.NewCancelReader(in)
 	if err != nil {
@@ -59,7 +59,8 @@ func (r *keyReader) stop() {
 	r.done.Wait()
 }
 
-// Keys are the keys that a person presses while an editor is on the screen. While the terminal is lent, keys go to the borrower.
+// Keys are the keys that a person presses while an editor is on the screen. While the terminal is lent, keys go to the
+// borrower.
 type Keys struct {
 	// Pressed receives tea.KeyPressMsg and tea.PasteMsg.
 	Pressed <-chan tea.Msg
@@ -70,15 +71,16 @@ type Keys struct {
 	end     func()
 }
 
-// CaptureKeys is like CaptureInput, and reads single keys: also Ctrl-C and Ctrl-Z are keys then, and send no signals. Release ends it.
-// It returns nil if the stream is not a terminal, or if the keyboard is held already.
+// CaptureKeys is like CaptureInput, and reads single keys: also Ctrl-C and Ctrl-Z are keys then, and send no signals.
+// Release ends it. It returns nil if the stream is not a terminal, or if the keyboard is held already.
 func (k *Keyboard) CaptureKeys() *Keys {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if !k.terminal || k.held {
 		return nil
 	}
-	pressed, ended := make(chan tea.Msg, 16), make(chan struct{})
+	pressed := make(chan tea.Msg, 16)
+	ended := make(chan struct{})
 	k.keys = &Keys{Pressed: pressed, Ended: ended, pressed: pressed, end: sync.OnceFunc(func() { close(ended) })}
 	k.held = true
 	k.stop = k.handleSignals()

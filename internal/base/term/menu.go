@@ -42,7 +42,10 @@ func (f *menuField) at() int {
 
 // applyFilter shows the choices that contain a text, in any case.
 func (f *menuField) applyFilter(text string) {
-	f.filter, f.fits, f.cursor, f.top = text, nil, 0, 0
+	f.filter = text
+	f.fits = nil
+	f.cursor = 0
+	f.top = 0
 	for i, c := range f.menu.Choices {
 		if strings.Contains(strings.ToLower(c.Label), strings.ToLower(text)) {
 			f.fits = append(f.fits, i)
@@ -142,14 +145,16 @@ func (f *menuField) keyOf(index int) string {
 }
 
 func (f *menuField) describeKeys() []string {
-	keys, short := "↑↓", "Enter"
+	keys := "↑↓"
+	short := "Enter"
 	if n := f.countNumbers(); n > 1 {
 		short = "1–" + strconv.Itoa(n) + " or Enter"
 		keys += " or 1–" + strconv.Itoa(n)
 	}
 	hint := keys + ", Enter to choose"
 	if f.marked != nil {
-		hint, short = "Space chooses, Enter is done", "Space, Enter"
+		hint = "Space chooses, Enter is done"
+		short = "Space, Enter"
 	}
 	hint += " · Esc: answer later"
 	list := []string{hint, short + " · Esc: later", "Esc: later"}
@@ -169,13 +174,15 @@ func (f *menuField) renderLines(cols, rows int) []string {
 		lines = append(lines, CutEnd(frame+" filter: "+f.filter, cols))
 		rows--
 	}
-	blocks, total := make([][]string, len(f.fits)), 0
+	blocks := make([][]string, len(f.fits))
+	total := 0
 	for i, index := range f.fits {
 		blocks[i] = f.renderChoice(index, i == f.cursor, frame, cols)
 		total += len(blocks[i])
 	}
 	if f.long = total > rows; !f.long {
-		f.rows, f.top = max(len(f.fits), 1), 0
+		f.rows = max(len(f.fits), 1)
+		f.top = 0
 		for _, b := range blocks {
 			lines = append(lines, b...)
 		}

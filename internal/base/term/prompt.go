@@ -43,15 +43,15 @@ type Menu struct {
 // A Prompter asks a person at a terminal. Its methods return [ErrLeftOpen] if the person leaves the
 // question open, and the context's error if that ends. It is not safe for concurrent use.
 type Prompter interface {
-	// ShowQuestion shows a question, unless it is "", with the choices if they are not shown later. What was typed until
-	// shortly afterwards answers nothing.
+	// ShowQuestion shows a question, unless it is "", with the choices if they are not shown later. What was typed
+	// until shortly afterwards answers nothing.
 	ShowQuestion(ctx context.Context, question string, choices []Choice) error
 	// ChooseOne returns the index of the choice.
 	ChooseOne(ctx context.Context, m Menu) (int, error)
 	// ChooseSeveral returns the indexes of any number of choices.
 	ChooseSeveral(ctx context.Context, choices []Choice) ([]int, error)
-	// ReadText returns a text. If the terminal can do that, the person edits text, which may have several lines; otherwise
-	// it is one line.
+	// ReadText returns a text. If the terminal can do that, the person edits text, which may have several lines;
+	// otherwise it is one line.
 	ReadText(ctx context.Context, prompt, text string) (string, error)
 	// ReadSecret reads a line without showing it.
 	ReadSecret(ctx context.Context, prompt string) (string, error)
@@ -66,7 +66,8 @@ func NewPrompter(in *os.File, screen *Screen, keys *Keyboard, leave string) Prom
 	return &formPrompter{in: in, screen: screen, keys: keys, leave: leave}
 }
 
-// NewLinePrompter returns what asks with plain lines, for people who cannot use a cursor that moves, or nil as [NewPrompter] does.
+// NewLinePrompter returns what asks with plain lines, for people who cannot use a cursor that moves, or nil as
+// [NewPrompter] does.
 func NewLinePrompter(in *os.File, screen *Screen, keys *Keyboard) Prompter {
 	if !IsTerminal(in) || !screen.IsTerminal() {
 		return nil
@@ -150,7 +151,8 @@ func findChoice(s string, choices []Choice) int {
 
 // choiceKeys returns what chooses each choice: its key, or its number among the choices without one.
 func choiceKeys(choices []Choice) []string {
-	keys, n := make([]string, len(choices)), 0
+	keys := make([]string, len(choices))
+	n := 0
 	for i, c := range choices {
 		if keys[i] = c.Key; c.Key == "" {
 			n++
@@ -162,7 +164,8 @@ func choiceKeys(choices []Choice) []string {
 
 // describeNumbers returns the numbers and keys of choices, for a person.
 func describeNumbers(choices []Choice) string {
-	text, n := "", 0
+	text := ""
+	n := 0
 	for _, c := range choices {
 		if c.Key == "" {
 			n++

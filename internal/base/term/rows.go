@@ -8,8 +8,8 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// This file changes rows on a terminal: it writes only what differs, so that little is sent over a slow connection and nothing
-// flickers.
+// This file changes rows on a terminal: it writes only what differs, so that little is sent over a slow connection and
+// nothing flickers.
 
 // endOfRow is the column of a [Cursor] behind the text of its row.
 const endOfRow = -1
@@ -22,8 +22,8 @@ type rowWriter struct {
 	col  int      // of the cursor; -1: unknown
 }
 
-// updateRows returns the text that changes old rows on the screen to next, and moves the cursor from a row of old to a place in
-// next. No row may be wider than the terminal or have a tab or a line break; both lists have at least one.
+// updateRows returns the text that changes old rows on the screen to next, and moves the cursor from a row of old to a
+// place in next. No row may be wider than the terminal or have a tab or a line break; both lists have at least one.
 func updateRows(old, next []string, from int, to Cursor) string {
 	w := rowWriter{rows: slices.Clone(old), row: from, col: -1}
 	w.deleteSlide(next)
@@ -91,7 +91,8 @@ func (w *rowWriter) alignEnds(next []string) {
 	default:
 		w.moveTo(len(w.rows)-1, max(w.col, 0))
 		w.b.WriteString(strings.Repeat("\n", n)) // there may be no room below
-		w.row, w.col = w.row+n, 0
+		w.row = w.row + n
+		w.col = 0
 		w.moveTo(at, 0)
 		w.mark(fmt.Sprintf("[%dL", n))
 		w.rows = slices.Insert(w.rows, at, make([]string, n)...)
@@ -130,7 +131,9 @@ func (w *rowWriter) setRow(i int, row string) {
 			w.moveTo(i-1, 0)
 		}
 		w.b.WriteString("\n")
-		w.rows, w.row, w.col = append(w.rows, ""), i, 0
+		w.rows = append(w.rows, "")
+		w.row = i
+		w.col = 0
 	}
 	old := w.rows[i]
 	if old == row {
@@ -146,7 +149,8 @@ func (w *rowWriter) setRow(i int, row string) {
 		w.col = -1
 		return
 	}
-	head, tail := CountCommonStart(before, after), 0
+	head := CountCommonStart(before, after)
+	tail := 0
 	if cellsWidth(before) == cellsWidth(after) {
 		tail = CountCommonEnd(before[head:], after[head:])
 	}
@@ -167,7 +171,8 @@ type cell struct {
 	link  string // the mark that begins its link; "" if it has none
 }
 
-// splitCells returns the characters of a painted row. sure is false if terminals do not agree about the width of one of them.
+// splitCells returns the characters of a painted row. sure is false if terminals do not agree about the width of one of
+// them.
 func splitCells(row string) (cells []cell, sure bool) {
 	sure = true
 	var style, link string
@@ -176,7 +181,8 @@ func splitCells(row string) (cells []cell, sure bool) {
 			var c cell
 			c.text, text, c.width = cutCharacter(text)
 			sure = sure && ansi.StringWidthWc(c.text) == ansi.StringWidth(c.text)
-			c.style, c.link = style, link
+			c.style = style
+			c.link = link
 			cells = append(cells, c)
 		}
 		return ""

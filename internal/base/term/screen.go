@@ -20,8 +20,9 @@ type Screen struct {
 	Colors
 	Clean RedactFunc // removes known secrets from finished lines; nil removes nothing
 
-	mu        sync.Mutex
-	reply     []string  // the end of a text that is being written, above the live lines; none is wider than the terminal
+	mu sync.Mutex
+	// the end of a text that is being written, above the live lines; none is wider than the terminal
+	reply     []string
 	status    []string  // the live lines; none is wider than the terminal
 	input     []string  // what the person types, below the live lines; none is wider than the terminal
 	cursor    Cursor    // in the input
@@ -71,8 +72,8 @@ func (s *Screen) PassThrough(out *Output, text string) {
 	s.passThrough(out, text)
 }
 
-// PassReply is like PassThrough and SetReply: text is the part of a text that is final, and pending the end that is not. If there are
-// live lines, text is written with their next update at the latest.
+// PassReply is like PassThrough and SetReply: text is the part of a text that is final, and pending the end that is
+// not. If there are live lines, text is written with their next update at the latest.
 func (s *Screen) PassReply(out *Output, text string, pending []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -163,17 +164,18 @@ func (s *Screen) SetReply(lines []string) {
 // A Cursor is a place in the lines of the input, counted from 0.
 type Cursor struct{ Row, Column int }
 
-// SetInput changes the lines below the live lines, where the person types, and the place of the cursor in them. No line may be wider
-// than the terminal; they may be painted. It draws them at once. Without lines there is no input.
+// SetInput changes the lines below the live lines, where the person types, and the place of the cursor in them. No line
+// may be wider than the terminal; they may be painted. It draws them at once. Without lines there is no input.
 func (s *Screen) SetInput(lines []string, at Cursor) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.input, s.cursor = lines, at
+	s.input = lines
+	s.cursor = at
 	s.redraw(true)
 }
 
-// redraw draws the lines at the bottom if they have changed, and if that is due or now is true, below what is complete of the
-// reply. It writes only what differs from what is on the screen.
+// redraw draws the lines at the bottom if they have changed, and if that is due or now is true, below what is complete
+// of the reply. It writes only what differs from what is on the screen.
 func (s *Screen) redraw(now bool) {
 	lines := s.bottomRows()
 	if s.open || s.suspended || s.final == "" && s.placed == s.cursor && slices.Equal(lines, s.shown) {
@@ -199,12 +201,14 @@ func (s *Screen) redraw(now bool) {
 	s.below = 0
 	switch {
 	case len(s.input) > 0:
-		s.below, to.Column = len(s.input)-1-s.cursor.Row, s.cursor.Column
+		s.below = len(s.input) - 1 - s.cursor.Row
+		to.Column = s.cursor.Column
 	case len(lines) == 0:
 		next = append(next, "")
 	}
 	to.Row = len(next) - 1 - s.below
-	s.shown, s.placed = lines, s.cursor
+	s.shown = lines
+	s.placed = s.cursor
 	text := updateRows(old, next, from, to)
 	if len(old) > 1 || len(next) > 1 {
 		text = syncUpdate(text)
@@ -276,12 +280,13 @@ func (s *Screen) ClearAll() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.flushReply()
-	s.shown, s.below = nil, 0
+	s.shown = nil
+	s.below = 0
 	s.writeRaw(wrapMark("[H") + wrapMark("[2J") + s.drawSequence())
 }
 
-// Notify calls the person back to the terminal: with a notice of the desktop where the terminal is known to show them (OSC 9), otherwise
-// with the bell. The text must be clean.
+// Notify calls the person back to the terminal: with a notice of the desktop where the terminal is known to show them
+// (OSC 9), otherwise with the bell. The text must be clean.
 func (s *Screen) Notify(text string, getenv func(string) string) {
 	if !s.IsTerminal() {
 		return
@@ -324,7 +329,8 @@ func (s *Screen) eraseSequence() string {
 	for _, line := range s.shown[:len(s.shown)-s.below] {
 		rows += max(1, (TextWidth(StripMarks(line))+cols-1)/cols)
 	}
-	s.shown, s.below = nil, 0
+	s.shown = nil
+	s.below = 0
 	return RewindRows(rows)
 }
 
@@ -333,7 +339,8 @@ func (s *Screen) drawSequence() string {
 	if s.open || s.suspended {
 		return ""
 	}
-	s.shown, s.placed = s.bottomRows(), s.cursor
+	s.shown = s.bottomRows()
+	s.placed = s.cursor
 	s.cols, _ = s.Size()
 	text := strings.Join(s.shown, "\n")
 	if len(s.input) > 0 {

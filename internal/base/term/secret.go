@@ -24,10 +24,13 @@ type secretField struct{ input textinput.Model }
 
 func newSecretField(prompt string) *secretField {
 	f := &secretField{input: textinput.New()}
-	f.input.Prompt, f.input.EchoMode = menuFrame+" "+prompt, textinput.EchoPassword
+	f.input.Prompt = menuFrame + " " + prompt
+	f.input.EchoMode = textinput.EchoPassword
 	f.input.KeyMap.Paste.SetEnabled(false) // it would start a program that reads the clipboard
 	styles := f.input.Styles()
-	styles.Focused, styles.Blurred, styles.Cursor.Blink = textinput.StyleState{}, textinput.StyleState{}, false
+	styles.Focused = textinput.StyleState{}
+	styles.Blurred = textinput.StyleState{}
+	styles.Cursor.Blink = false
 	f.input.SetStyles(styles)
 	_ = f.input.Focus() // the cursor does not blink
 	return f

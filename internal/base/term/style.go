@@ -19,8 +19,9 @@ const (
 	Cyan   Style = "36"
 )
 
-// A mark encloses a control sequence of raddle itself on its way to a [Writer]: markBegin, the sequence without its ESC, markEnd. The
-// random part differs in each process and never leaves it, so text from outside cannot contain a mark.
+// A mark encloses a control sequence of raddle itself on its way to a [Writer]: markBegin, the sequence without its
+// ESC, markEnd. The random part differs in each process and never leaves it, so text from outside cannot contain a
+// mark.
 var (
 	markBegin = "\x1b<" + rand.Text() + ":"
 	markEnd   = byte('>')
@@ -36,15 +37,16 @@ func PaintText(style Style, text string) string {
 	return wrapMark("["+string(style)+"m") + text + wrapMark("[0m")
 }
 
-// LinkText returns text as a link to an address, for a [Writer] on a terminal that shows links (OSC 8). The address must be that of a
-// parsed URL, so that it has no control characters.
+// LinkText returns text as a link to an address, for a [Writer] on a terminal that shows links (OSC 8). The address
+// must be that of a parsed URL, so that it has no control characters.
 func LinkText(address, text string) string {
 	address = strings.NewReplacer("\x1b", "%1B", string(markEnd), "%3E", "\a", "%07", "\n", "%0A").Replace(address)
 	return wrapMark("]8;;"+address+"\a") + text + wrapMark("]8;;\a")
 }
 
-// RewindRows returns a mark that erases the last rows of the screen, for a [Writer] on a terminal. The cursor must be in the last of these rows; afterwards
-// it is at the start of the first one. On anything other than a terminal it has no effect.
+// RewindRows returns a mark that erases the last rows of the screen, for a [Writer] on a terminal. The cursor must be
+// in the last of these rows; afterwards it is at the start of the first one. On anything other than a terminal it has
+// no effect.
 func RewindRows(rows int) string {
 	if rows > 1 {
 		return wrapMark("\r") + wrapMark(fmt.Sprintf("[%dA", rows-1)) + wrapMark("[J")

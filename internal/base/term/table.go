@@ -38,8 +38,8 @@ func FormatRows[R any](rows []R, columns ...Column[R]) string {
 // AddRow adds a row.
 func (t *Table[R]) AddRow(row R) { t.rows = append(t.rows, row) }
 
-// Format returns the lines of the table. If width is above 0, they are for a terminal with that many columns: cells are clean, and
-// a line that is longer is cut. The last column keeps a quarter of the width, if it needs that.
+// Format returns the lines of the table. If width is above 0, they are for a terminal with that many columns: cells are
+// clean, and a line that is longer is cut. The last column keeps a quarter of the width, if it needs that.
 func (t *Table[R]) Format(width int) string { return t.Paint(width, false) }
 
 // Paint is Format with the styles of cells, if colors says so.
@@ -85,7 +85,8 @@ func (t *Table[R]) listCells(width int) [][]string {
 	return lines
 }
 
-// fitColumns returns the widths of all columns but the last one, in a terminal of a width; 0: as wide as their cells. The widest one gives way.
+// fitColumns returns the widths of all columns but the last one, in a terminal of a width; 0: as wide as their cells.
+// The widest one gives way.
 func fitColumns(lines [][]string, width int) []int {
 	widths := make([]int, len(lines[0]))
 	for _, cells := range lines {
@@ -95,7 +96,8 @@ func fitColumns(lines [][]string, width int) []int {
 	}
 	last := widths[len(widths)-1]
 	widths = widths[:len(widths)-1]
-	widest, total := 0, 0
+	widest := 0
+	total := 0
 	for i, w := range widths {
 		total += w + len(columnGap)
 		if w > widths[widest] {

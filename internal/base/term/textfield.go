@@ -21,18 +21,28 @@ const maxTextRows = 12
 func newTextField(prompt, text string) *textField {
 	f := &textField{prompt: prompt, area: textarea.New()}
 	a := &f.area
-	a.ShowLineNumbers, a.Prompt, a.CharLimit = false, "", 0
-	a.DynamicHeight, a.MinHeight, a.MaxHeight, a.MaxContentHeight, a.MaxWidth = true, 1, maxTextRows, 1<<30, 0
+	a.ShowLineNumbers = false
+	a.Prompt = ""
+	a.CharLimit = 0
+	a.DynamicHeight = true
+	a.MinHeight = 1
+	a.MaxHeight = maxTextRows
+	a.MaxContentHeight = 1 << 30
+	a.MaxWidth = 0
 	keys := &a.KeyMap
-	keys.InsertNewline.SetKeys("alt+enter", "shift+enter", "ctrl+j") // a line feed adds a line: it may be part of a text that is pasted
-	keys.Paste.SetEnabled(false)                                     // it would start a program that reads the clipboard
+	// a line feed adds a line: it may be part of a text that is pasted
+	keys.InsertNewline.SetKeys("alt+enter", "shift+enter", "ctrl+j")
+	// it would start a program that reads the clipboard
+	keys.Paste.SetEnabled(false)
 	for _, k := range []*key.Binding{&keys.CopySelection, &keys.SelectAll, &keys.SelectCharacterBackward, &keys.SelectCharacterForward, &keys.SelectLineDown, &keys.SelectLineUp,
 		&keys.SelectWordBackward, &keys.SelectWordForward} {
 		k.SetEnabled(false)
 	}
 	plain := textarea.StyleState{}
 	styles := a.Styles()
-	styles.Focused, styles.Blurred, styles.Cursor.Blink = plain, plain, false
+	styles.Focused = plain
+	styles.Blurred = plain
+	styles.Cursor.Blink = false
 	a.SetStyles(styles)
 	a.SetValue(text)
 	_ = a.Focus() // the cursor does not blink

@@ -7,9 +7,9 @@ import (
 	xterm "golang.org/x/term"
 )
 
-// A Writer writes to a stream that may be a terminal. A terminal gets clean text (see [CleanText]) and the sequences of [PaintText] and [RewindRows];
-// anything else gets the bytes unchanged, with the styles of PaintText. It keeps no state between two writes: each is complete by itself. It is as
-// safe for concurrent use as its file.
+// A Writer writes to a stream that may be a terminal. A terminal gets clean text (see [CleanText]) and the sequences of
+// [PaintText] and [RewindRows]; anything else gets the bytes unchanged, with the styles of PaintText. It keeps no state
+// between two writes: each is complete by itself. It is as safe for concurrent use as its file.
 type Writer struct {
 	file     *os.File
 	terminal bool
@@ -24,7 +24,8 @@ func IsTerminal(f *os.File) bool { return xterm.IsTerminal(int(f.Fd())) }
 // IsTerminal reports whether the stream is a terminal.
 func (w *Writer) IsTerminal() bool { return w.terminal }
 
-// File returns the stream, for programs that take over the whole terminal, such as a form. The caller must clean what they show.
+// File returns the stream, for programs that take over the whole terminal, such as a form. The caller must clean what
+// they show.
 func (w *Writer) File() *os.File { return w.file }
 
 // Size returns the number of columns and rows of the terminal: 80 and 24 if the size is unknown or zero.
@@ -68,7 +69,8 @@ func expandMark(sequence string) string {
 	return sequence
 }
 
-// expandStyle returns the control sequence of a mark if the mark is a style, otherwise "": only a terminal has a cursor.
+// expandStyle returns the control sequence of a mark if the mark is a style, otherwise "": only a terminal has a
+// cursor.
 func expandStyle(sequence string) string {
 	if strings.HasSuffix(sequence, "m") {
 		return expandMark(sequence)

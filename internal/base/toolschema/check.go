@@ -8,8 +8,8 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// CheckArguments returns why arguments do not match a schema, or nil. A schema that cannot be used, for example because it refers to another document, checks
-// nothing: the tool itself decides.
+// CheckArguments returns why arguments do not match a schema, or nil. A schema that cannot be used, for example because
+// it refers to another document, checks nothing: the tool itself decides.
 func CheckArguments(schema, args json.RawMessage) error {
 	if len(schema) == 0 {
 		return nil
@@ -34,7 +34,8 @@ func CheckArguments(schema, args json.RawMessage) error {
 	return resolved.Validate(value)
 }
 
-// correctTypes corrects the names of types in a schema and in all schemas in it, and removes those that do not exist: they would refuse every value.
+// correctTypes corrects the names of types in a schema and in all schemas in it, and removes those that do not exist:
+// they would refuse every value.
 func correctTypes(v any) {
 	switch v := v.(type) {
 	case []any:

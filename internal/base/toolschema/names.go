@@ -12,10 +12,12 @@ import (
 // safeName matches the names of arguments that every provider accepts.
 var safeName = pattern.CompileLater(`^[a-zA-Z0-9_.-]{1,64}$`)
 
-// Names maps the names of arguments that a model reads to those that their tool expects. It holds only those that differ.
+// Names maps the names of arguments that a model reads to those that their tool expects. It holds only those that
+// differ.
 type Names map[string]string
 
-// SafeNames replaces the names of arguments that providers refuse in a repaired schema. Names inside of arguments stay: no provider checks them.
+// SafeNames replaces the names of arguments that providers refuse in a repaired schema. Names inside of arguments stay:
+// no provider checks them.
 func SafeNames(schema json.RawMessage) (json.RawMessage, Names) {
 	root, err := decodeJSON(schema)
 	node, ok := root.(object)
@@ -23,7 +25,8 @@ func SafeNames(schema json.RawMessage) (json.RawMessage, Names) {
 		return schema, nil
 	}
 	properties, _ := node["properties"].(object)
-	names, safe := Names{}, map[string]string{}
+	names := Names{}
+	safe := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(properties)) {
 		if safeName().MatchString(name) {
 			continue

@@ -176,7 +176,8 @@ func isCount(n json.Number) bool {
 	return err == nil && i >= 0
 }
 
-// isPlainPattern reports whether every provider accepts a pattern: it matches the whole text, and looks neither ahead nor back.
+// isPlainPattern reports whether every provider accepts a pattern: it matches the whole text, and looks neither ahead
+// nor back.
 func isPlainPattern(pattern string) bool {
 	if !strings.HasPrefix(pattern, "^") || !strings.HasSuffix(pattern, "$") || strings.HasSuffix(pattern, `\$`) || strings.Contains(pattern, "(?") {
 		return false
@@ -210,8 +211,8 @@ func addDescription(node object, sentence string) {
 	node["description"] = sentence
 }
 
-// copyAlternatives copies anyOf and oneOf. A single alternative becomes a part of the schema and of node, its original. It returns false if no
-// alternative is left.
+// copyAlternatives copies anyOf and oneOf. A single alternative becomes a part of the schema and of node, its original.
+// It returns false if no alternative is left.
 func (r *repairer) copyAlternatives(fixed, node object, depth int) bool {
 	for _, name := range []string{"anyOf", "oneOf"} {
 		branches, ok := node[name].([]any)
@@ -296,11 +297,13 @@ func (r *repairer) copyProperties(fixed, node object, depth int) {
 	}
 }
 
-// copyItems copies the schema of the items of a list. Lists with a schema for each place get the schemas of all places as alternatives.
+// copyItems copies the schema of the items of a list. Lists with a schema for each place get the schemas of all places
+// as alternatives.
 func (r *repairer) copyItems(fixed, node object, depth int, isList bool) {
 	places, tuple := node["prefixItems"].([]any)
 	if list, ok := node["items"].([]any); ok {
-		places, tuple = list, true
+		places = list
+		tuple = true
 	}
 	if !tuple {
 		delete(fixed, "items")

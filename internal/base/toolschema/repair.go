@@ -18,7 +18,8 @@ type object = map[string]any
 // A Repaired is the schema of a tool's arguments in a form that every provider accepts.
 type Repaired struct {
 	Schema json.RawMessage // the original text if nothing had to change
-	// Note says what a schema in this form cannot express about the arguments as a whole, for the description of the tool; "" if there is nothing.
+	// Note says what a schema in this form cannot express about the arguments as a whole, for the description of the
+	// tool; "" if there is nothing.
 	Note string
 }
 
@@ -29,8 +30,8 @@ const (
 	longestNote = 2 << 10   // bytes of a note
 )
 
-// Repair returns a schema that every provider accepts. It allows at least what the original allows. An error means that no arguments can be
-// described by it, so that the tool must be left out; it is the end of a sentence about the schema.
+// Repair returns a schema that every provider accepts. It allows at least what the original allows. An error means that
+// no arguments can be described by it, so that the tool must be left out; it is the end of a sentence about the schema.
 func Repair(schema json.RawMessage) (Repaired, error) {
 	if text := bytes.TrimSpace(schema); len(text) == 0 || string(text) == "null" || string(text) == "true" || string(text) == "[]" {
 		return Repaired{Schema: json.RawMessage(`{"type":"object","properties":{}}`)}, nil
@@ -185,8 +186,8 @@ func (r *repairer) mergeAll(node object, depth int) object {
 	return node
 }
 
-// mergeInto adds what another schema says to a schema that has to hold as well. Of a keyword that both have, the first one counts, except for properties
-// and required.
+// mergeInto adds what another schema says to a schema that has to hold as well. Of a keyword that both have, the first
+// one counts, except for properties and required.
 func mergeInto(node, part object) {
 	addProperties(node, part)
 	if more, ok := part["required"].([]any); ok {
@@ -225,8 +226,8 @@ func addProperties(node, part object) {
 	node["properties"] = own
 }
 
-// mergeBranches adds the properties of alternatives to a schema. Only what all alternatives require is required. A property that they describe in
-// different ways has these ways as alternatives.
+// mergeBranches adds the properties of alternatives to a schema. Only what all alternatives require is required. A
+// property that they describe in different ways has these ways as alternatives.
 func mergeBranches(node object, branches []object) {
 	ways := map[string][]any{}
 	var required []any
@@ -254,7 +255,8 @@ func mergeBranches(node object, branches []object) {
 	mergeInto(node, object{"properties": merged, "required": required})
 }
 
-// joinWays returns a schema that allows what any of several schemas allows. Constants of one kind become a list of values.
+// joinWays returns a schema that allows what any of several schemas allows. Constants of one kind become a list of
+// values.
 func joinWays(list []any) object {
 	var values []any
 	for _, way := range list {
@@ -280,8 +282,8 @@ func joinWays(list []any) object {
 	return joined
 }
 
-// followReference returns a schema with its reference replaced by what it refers to. Other members of the schema count more. A reference that leads nowhere,
-// or to a schema that it is a part of, allows any value of the same type.
+// followReference returns a schema with its reference replaced by what it refers to. Other members of the schema count
+// more. A reference that leads nowhere, or to a schema that it is a part of, allows any value of the same type.
 func (r *repairer) followReference(node object) object {
 	ref, ok := node["$ref"].(string)
 	if !ok {

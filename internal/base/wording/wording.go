@@ -1,5 +1,5 @@
-// Package wording has the few helpers for texts that many packages need: the nearest known word, a text cut to a length, and the inside of a
-// fenced block.
+// Package wording has the few helpers for texts that many packages need: the nearest known word, a text cut to a
+// length, and the inside of a fenced block.
 package wording
 
 import (
@@ -13,18 +13,21 @@ const (
 	maxLength = 64
 )
 
-// FindNearest returns the known word that a mistyped one most likely means, and "" when none is close. A letter that is inserted, deleted or
-// replaced, or two neighbours that are swapped, count as one mistake; one mistake is accepted for about three letters, and at most three in all.
-// Upper and lower case are the same. Among equally close words the first wins. Where no word is close, one that begins with wrong is returned.
+// FindNearest returns the known word that a mistyped one most likely means, and "" when none is close. A letter that is
+// inserted, deleted or replaced, or two neighbours that are swapped, count as one mistake; one mistake is accepted for
+// about three letters, and at most three in all. Upper and lower case are the same. Among equally close words the first
+// wins. Where no word is close, one that begins with wrong is returned.
 func FindNearest(wrong string, known []string) string {
 	if wrong == "" || len(wrong) > maxLength || len(known) > maxKnown {
 		return ""
 	}
 	folded := []rune(strings.ToLower(wrong))
-	best, limit := "", 1+min((len(folded)+1)/3, 3)
+	best := ""
+	limit := 1 + min((len(folded)+1)/3, 3)
 	for _, word := range known {
 		if d := countMistakes(folded, []rune(strings.ToLower(word)), limit); d < limit {
-			best, limit = word, d
+			best = word
+			limit = d
 		}
 	}
 	if best != "" || len(folded) < 3 {
@@ -38,7 +41,8 @@ func FindNearest(wrong string, known []string) string {
 	return ""
 }
 
-// SuggestNearest returns the question whether the nearest known word is meant, with the word between quotes, and "" when none is close.
+// SuggestNearest returns the question whether the nearest known word is meant, with the word between quotes, and ""
+// when none is close.
 func SuggestNearest(wrong string, known []string, quote string) string {
 	if near := FindNearest(wrong, known); near != "" {
 		return fmt.Sprintf("did you mean %s%s%s?", quote, near, quote)
@@ -46,12 +50,15 @@ func SuggestNearest(wrong string, known []string, quote string) string {
 	return ""
 }
 
-// countMistakes returns the number of letters to insert, delete, replace or swap with their neighbour to turn a into b. limit or more is limit.
+// countMistakes returns the number of letters to insert, delete, replace or swap with their neighbour to turn a into b.
+// limit or more is limit.
 func countMistakes(a, b []rune, limit int) int {
 	if max(len(a)-len(b), len(b)-len(a)) >= limit {
 		return limit
 	}
-	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	before := make([]int, len(b)+1)
+	last := make([]int, len(b)+1)
+	row := make([]int, len(b)+1)
 	for j := range last {
 		last[j] = j
 	}
@@ -83,8 +90,8 @@ func CutText(s string, limit int, mark string) string {
 	return s
 }
 
-// StripFence returns the inside of a text that is fenced as code, without the fence's language. Any other text is returned without the spaces
-// around it.
+// StripFence returns the inside of a text that is fenced as code, without the fence's language. Any other text is
+// returned without the spaces around it.
 func StripFence(s string) string {
 	s = strings.TrimSpace(s)
 	body, ok := strings.CutPrefix(s, "```")

@@ -25,7 +25,8 @@ type agentFiles struct {
 	dirs     []agentbundle.Dir
 }
 
-// listBundleDirs returns the directories of the bundle of a run: that of its agent, and those of the agents that its files name.
+// listBundleDirs returns the directories of the bundle of a run: that of its agent, and those of the agents that its
+// files name.
 func listBundleDirs(rec *runs.Record) []agentbundle.Dir {
 	dirs := []agentbundle.Dir{{Name: filepath.Base(rec.Dir), Path: rec.Dir}}
 	for _, s := range rec.Sources {
@@ -36,7 +37,8 @@ func listBundleDirs(rec *runs.Record) []agentbundle.Dir {
 		if slices.ContainsFunc(dirs, func(d agentbundle.Dir) bool { return isInside(dir, d.Path) }) {
 			continue
 		}
-		name := filepath.Base(dir) // it was found next to the agent or among those that are installed, and will be next to it
+		// it was found next to the agent or among those that are installed, and will be next to it
+		name := filepath.Base(dir)
 		if rel, err := filepath.Rel(filepath.Dir(rec.Dir), dir); err == nil && filepath.IsLocal(rel) {
 			name = filepath.ToSlash(rel)
 		}
@@ -93,7 +95,8 @@ type Published struct {
 	Known bool   `json:"known"` // the store had the bundle already
 }
 
-// PublishAgent writes the files of an agent to the store of runs, as a bundle that runs can continue with on another machine.
+// PublishAgent writes the files of an agent to the store of runs, as a bundle that runs can continue with on another
+// machine.
 func (p *Process) PublishAgent(ctx context.Context, agent string) (Published, error) {
 	a, err := p.Load(LoadRequest{Agent: agent})
 	if err != nil {
@@ -129,9 +132,9 @@ func (p Published) Describe() string {
 	return text
 }
 
-// prepareBundle packs the files of a run's agent for a store that other machines use, and records their hash; the drive that starts
-// the run writes them. For another store it records the hash of a bundle that is there. An agent that cannot be a bundle
-// runs without one, and the run says so.
+// prepareBundle packs the files of a run's agent for a store that other machines use, and records their hash; the drive
+// that starts the run writes them. For another store it records the hash of a bundle that is there. An agent that
+// cannot be a bundle runs without one, and the run says so.
 func (p *Process) prepareBundle(run *Run, host flow.Host) error {
 	st, err := p.Runs.OpenStore()
 	if err != nil || !st.Location.KeepsRuns() {
@@ -196,8 +199,8 @@ func isBundled(rec *runs.Record) bool {
 	return err == nil && b.Hash == rec.Bundle
 }
 
-// listApproved returns the directories of a run's agent whose scripts the user had approved when the run started. They count where
-// the same files are, on whatever machine: an approval is one of contents, and the record has their hash.
+// listApproved returns the directories of a run's agent whose scripts the user had approved when the run started. They
+// count where the same files are, on whatever machine: an approval is one of contents, and the record has their hash.
 func listApproved(rec *runs.Record) (dirs []string) {
 	if len(rec.Approved) == 0 || !config.IsDir(rec.Dir) || !isBundled(rec) {
 		return nil
@@ -210,8 +213,8 @@ func listApproved(rec *runs.Record) (dirs []string) {
 	return dirs
 }
 
-// useBundle makes a run that is continued use the files that it started with, if the agent is not here or has other files now, and the
-// store has them. It returns nil if the run uses the files of the agent's directory.
+// useBundle makes a run that is continued use the files that it started with, if the agent is not here or has other
+// files now, and the store has them. It returns nil if the run uses the files of the agent's directory.
 func (p *Process) useBundle(ctx context.Context, st *runs.Store, id string, rec *runs.Record, c ResumeOptions) (*agentFiles, error) {
 	if rec.Bundle == "" || c.Agent != "" {
 		return nil, nil
@@ -276,8 +279,8 @@ func (f *agentFiles) describeChoice() string {
 	return "; to continue with its files as they are now: --accept-changes"
 }
 
-// listOutside returns the sources that are in none of the directories, such as tools that every agent may use, by their names: on
-// another machine they may be elsewhere.
+// listOutside returns the sources that are in none of the directories, such as tools that every agent may use, by their
+// names: on another machine they may be elsewhere.
 func listOutside(list []flow.Source, dirs []string) (outside []flow.Source) {
 	for _, s := range list {
 		if filepath.IsAbs(s.Path) && !slices.ContainsFunc(dirs, func(dir string) bool { return isInside(s.Path, dir) }) {

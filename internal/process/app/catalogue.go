@@ -31,8 +31,9 @@ func IsPath(s string) bool {
 	return strings.HasPrefix(s, ".") || strings.ContainsAny(s, "/"+string(filepath.Separator)) || ext == ".yaml" || ext == ".yml"
 }
 
-// FindAgent locates an agent by its name in the agents directory, or by its path. If there is one, or one that comes with
-// the program has the name, FindAgent installs the agents that come with the program, if necessary: the agent may run them.
+// FindAgent locates an agent by its name in the agents directory, or by its path. If there is one, or one that comes
+// with the program has the name, FindAgent installs the agents that come with the program, if necessary: the agent may
+// run them.
 func (p *Process) FindAgent(agent string) (place Place, err error) {
 	switch {
 	case agent == "":
@@ -103,8 +104,8 @@ func (p *Process) findPath(path string) (Place, error) {
 	return Place{Name: filepath.Base(dir), Dir: dir}, nil
 }
 
-// suggestSibling suggests other names for those parts of a path that do not exist, if all of them have one that is near. It is written as the user
-// wrote the path.
+// suggestSibling suggests other names for those parts of a path that do not exist, if all of them have one that is
+// near. It is written as the user wrote the path.
 func suggestSibling(abs, written string) string {
 	parts := strings.Split(filepath.Clean(written), string(filepath.Separator))
 	// The longest path that exists, and how many of the parts it has.
@@ -146,8 +147,8 @@ func findNearestName(dir, name string) string {
 	return wording.FindNearest(name, names)
 }
 
-// ListAgents returns the agents that can be called by their name, sorted. Those that come with the program are among them
-// before they are installed.
+// ListAgents returns the agents that can be called by their name, sorted. Those that come with the program are among
+// them before they are installed.
 func (p *Process) ListAgents() []Place {
 	entries, _ := os.ReadDir(p.Dirs.Agents) // a directory that does not exist has no agents
 	var agents []Place

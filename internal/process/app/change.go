@@ -7,7 +7,8 @@ import (
 	"raddle.dev/internal/storage/runs"
 )
 
-// A RunChange is what is recorded in the journal of a run without any work on it. Either Run is set, or ID with Set or Cancel.
+// A RunChange is what is recorded in the journal of a run without any work on it. Either Run is set, or ID with Set or
+// Cancel.
 type RunChange struct {
 	Run     *Run           // prepared by [Process.StartRun], for its start, or by [Process.ResumeRun], for Answers
 	Answers []graph.Answer // to open questions; of a new run, to questions that it will ask
@@ -17,9 +18,10 @@ type RunChange struct {
 	Cancel bool      // it ends permanently
 }
 
-// RecordChange records a start, answers, an edit or the end of a run, and nothing else: the run is paused then, or over. It returns the
-// place of the record: when it returns without an error, the change is in the journal. With an error it is not there, not even a part of
-// it. Only if [failure.IsUnavailable] reports true for the error, the change may be there as a whole: what the journal says counts.
+// RecordChange records a start, answers, an edit or the end of a run, and nothing else: the run is paused then, or
+// over. It returns the place of the record: when it returns without an error, the change is in the journal. With an
+// error it is not there, not even a part of it. Only if [failure.IsUnavailable] reports true for the error, the change
+// may be there as a whole: what the journal says counts.
 func RecordChange(ctx context.Context, p *Process, c RunChange) (runs.Point, error) {
 	switch {
 	case c.Run != nil && c.Run.Resumed:
@@ -46,7 +48,8 @@ func (r *Run) recordAnswers(ctx context.Context, answers []graph.Answer) (at run
 	return at, ignoreLater(at, err)
 }
 
-// recordStart records the start of a new run. [Run.Drive] continues it. ahead are answers to questions that it will ask.
+// recordStart records the start of a new run. [Run.Drive] continues it. ahead are answers to questions that it will
+// ask.
 func (r *Run) recordStart(ctx context.Context, ahead []graph.Answer) (at runs.Point, err error) {
 	d := recordingDriver(&at)
 	d.Ahead = ahead
@@ -58,7 +61,8 @@ func (r *Run) recordStart(ctx context.Context, ahead []graph.Answer) (at runs.Po
 	return at, err
 }
 
-// recordingDriver returns the driver of a drive that stops before its first step. at gets the place of what the drive begins with.
+// recordingDriver returns the driver of a drive that stops before its first step. at gets the place of what the drive
+// begins with.
 func recordingDriver(at *runs.Point) Driver {
 	paused := make(chan struct{})
 	close(paused)

@@ -22,8 +22,8 @@ type UIHooks struct {
 	Log     *slog.Logger      // of a run; nil: that of the process
 	Replays func(file string) // called once for every transcript that replaces a model
 	Notify  func(line string) // called with messages about the build of a knowledge base; nil: only the log says it
-	// StoreAway is called when a run begins to wait for a store that is not available, with the error, and when the store is
-	// back, with nil. It may be called on any goroutine. nil: only the log says it.
+	// StoreAway is called when a run begins to wait for a store that is not available, with the error, and when the
+	// store is back, with nil. It may be called on any goroutine. nil: only the log says it.
 	StoreAway func(err error)
 	// Progress is called with the progress of a build, instead of a message for each
 	// document. If nil, Notify is called.
@@ -38,22 +38,25 @@ type UIHooks struct {
 	// agent that was started; the error says why there is none. If nil, there is none.
 	Terminal func() (*toolbox.Terminal, error)
 
-	// Mode is the permission mode of the run, which may change while the run works. nil: that of the start record, or of the
-	// configuration for a new run.
+	// Mode is the permission mode of the run, which may change while the run works. nil: that of the start record, or
+	// of the configuration for a new run.
 	Mode *permission.ModeSwitch
 	// Person reports that a person is at a terminal, whom calls may ask that want out of the box in the mode box.
 	Person bool
 
 	// Adjust is called last when the environment of a run is made: it may replace models, and wrap nodes, tools and
-	// searches. With it, raddle does not check before the run whether its models can be called. nil: nothing is changed.
+	// searches. With it, raddle does not check before the run whether its models can be called. nil: nothing is
+	// changed.
 	Adjust func(*flow.Host)
 
-	// Journal returns the store that a drive of the run writes to, instead of the store of the process. nil: the latter.
+	// Journal returns the store that a drive of the run writes to, instead of the store of the process. nil: the
+	// latter.
 	Journal func(journal.Store) journal.Store
 
 	InDoubt tool.Doubt // for every call that a crash interrupted; unset: as tool, agent and configuration say
 
-	approved []string        // directories whose scripts the user approved when the run started, with the files that they have now
+	// directories whose scripts the user approved when the run started, with the files that they have now
+	approved []string
 	unnamed  bool            // no one at this machine named the agent: what it would run asks
 	files    *agentFiles     // of a run that uses files from the store; nil: those of its directory
 	recorded func() []string // returns the ids of replies that the run has recorded; nil: there are none
@@ -152,7 +155,8 @@ func (p *Process) newHost(r *runs.Record, s UIHooks) (flow.Host, error) {
 	return h, nil
 }
 
-// installedSkills returns the names of the skills that agents in a workspace may enable, whether or not the user has consented to them.
+// installedSkills returns the names of the skills that agents in a workspace may enable, whether or not the user has
+// consented to them.
 func (p *Process) installedSkills(workspace string) (names []string) {
 	for _, dir := range append(toolbox.ProjectSkillDirs(workspace), filepath.Join(p.Dirs.Config, "skills")) {
 		names = append(names, check.InstalledSkills(filepath.Dir(dir))...)

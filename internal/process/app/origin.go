@@ -17,8 +17,8 @@ import (
 	"raddle.dev/tool/permission"
 )
 
-// A runOrigin is what is known about a run that came from elsewhere. A nil one, or one without a mark, is that of a run that was
-// started here.
+// A runOrigin is what is known about a run that came from elsewhere. A nil one, or one without a mark, is that of a run
+// that was started here.
 type runOrigin struct {
 	mark     *foreign.Mark
 	question *graph.Question // that a person must answer before anything of the run happens; nil: it was answered
@@ -53,8 +53,8 @@ func (o *runOrigin) isPending() bool {
 	return o.isLimited() && o.mark.Accepted != nil && o.mark.Accepted.Pending
 }
 
-// limitRecord removes from the start record of a run what does not count, because the run came from elsewhere. What it says about
-// other runs never counts. here is the workspace of a run about which no one has decided yet.
+// limitRecord removes from the start record of a run what does not count, because the run came from elsewhere. What it
+// says about other runs never counts. here is the workspace of a run about which no one has decided yet.
 func (o *runOrigin) limitRecord(rec *runs.Record, here string) {
 	if o == nil || o.mark == nil {
 		return
@@ -115,8 +115,8 @@ func (r *Run) ListOpenAfter(answers []graph.Answer) []graph.Question {
 // isRefusal reports whether an answer leaves a run that came from elsewhere as it is.
 func isRefusal(a graph.Answer) bool { return a.Refused != "" || a.Value == runs.OriginNo }
 
-// settleOrigin lets a person decide whether the run may continue, with the answers of a drive or by asking, and makes the run what the
-// decision says. decided is false if it stays as it is.
+// settleOrigin lets a person decide whether the run may continue, with the answers of a drive or by asking, and makes
+// the run what the decision says. decided is false if it stays as it is.
 func (r *Run) settleOrigin(ctx context.Context, d *Driver) (decided bool, err error) {
 	if !r.origin.decided {
 		answers := d.Begin
@@ -148,8 +148,8 @@ func (r *Run) settleOrigin(ctx context.Context, d *Driver) (decided bool, err er
 	return true, r.rebuild(ctx)
 }
 
-// decideOrigin records in the mark of a run that came from elsewhere what a person has decided, and nothing else. It returns the newest
-// record of what the person has decided about.
+// decideOrigin records in the mark of a run that came from elsewhere what a person has decided, and nothing else. It
+// returns the newest record of what the person has decided about.
 func (r *Run) decideOrigin(ctx context.Context, answers []graph.Answer) (at runs.Point, err error) {
 	o := r.origin
 	if err := o.checkAnswers(answers); err != nil {
@@ -190,8 +190,8 @@ func (r *Run) decideOrigin(ctx context.Context, answers []graph.Answer) (at runs
 	return runs.Point{Run: r.ID, At: last.Seq}, nil
 }
 
-// clearOrigin removes, in all parts of a run that continues without what it brought, what an agent may do because of what was recorded
-// elsewhere. Until the mark says that this is done, each resume does it again.
+// clearOrigin removes, in all parts of a run that continues without what it brought, what an agent may do because of
+// what was recorded elsewhere. Until the mark says that this is done, each resume does it again.
 func (r *Run) clearOrigin(ctx context.Context) error {
 	if _, err := r.runner.EditAll(ctx, r.Thread, agent.Grants.Reset(nil), agent.Overrides.Reset(nil), agent.Spent.Reset(agent.Spend{}), agent.Continued.Reset(0)); err != nil {
 		return err

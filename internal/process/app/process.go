@@ -44,8 +44,8 @@ type Process struct {
 
 	Tools *toolbox.Shared // tools of agents, with the consent and the secrets that they need
 
-	// ConfigEnviron are the variables that config.yaml and the clients of models see: those of the process, and those of .env in the directory of
-	// config.yaml that it does not have.
+	// ConfigEnviron are the variables that config.yaml and the clients of models see: those of the process, and those
+	// of .env in the directory of config.yaml that it does not have.
 	ConfigEnviron environ.Environ
 	DotenvFaults  []script.DotenvFault // of that file
 
@@ -84,8 +84,9 @@ func Open(o Options) (*Process, error) {
 	return p, err
 }
 
-// addDotenv returns an environment with the variables of .env in the directory of config.yaml that it does not have. The file is the user's own; no
-// other .env changes keys or addresses of providers, since it may come with a repository.
+// addDotenv returns an environment with the variables of .env in the directory of config.yaml that it does not have.
+// The file is the user's own; no other .env changes keys or addresses of providers, since it may come with a
+// repository.
 func addDotenv(env environ.Environ, dir string) (environ.Environ, []script.DotenvFault) {
 	vars, faults := script.ReadDotenv("", filepath.Join(dir, ".env"))
 	var all environ.Environ

@@ -69,8 +69,8 @@ func (p *Process) restoreVariables(r *runs.Record, next string) error {
 	return nil
 }
 
-// LearnSecrets adds the secrets of a run to the redactor of the process: those of its agent and of the agents below it, and the
-// values of its variables that are secrets.
+// LearnSecrets adds the secrets of a run to the redactor of the process: those of its agent and of the agents below it,
+// and the values of its variables that are secrets.
 func (p *Process) LearnSecrets(r *runs.Record) {
 	secrets := p.Tools.SecretSet()
 	dirs := []string{r.Dir}

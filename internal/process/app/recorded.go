@@ -27,10 +27,10 @@ func (a *RecordedAgent) Close() error {
 	return a.Agent.Close()
 }
 
-// LoadOfRun loads the agent of a run as it was when the run started, or when a resume accepted its changes: from its directory if nothing in it
-// has changed, otherwise from the bundle of the run, otherwise from the definitions in its start record, with those other files that are as
-// they were. It calls no model and needs no key. foreign says that the run came from elsewhere: then its record does not choose which files of
-// this machine are read.
+// LoadOfRun loads the agent of a run as it was when the run started, or when a resume accepted its changes: from its
+// directory if nothing in it has changed, otherwise from the bundle of the run, otherwise from the definitions in its
+// start record, with those other files that are as they were. It calls no model and needs no key. foreign says that the
+// run came from elsewhere: then its record does not choose which files of this machine are read.
 func (p *Process) LoadOfRun(ctx context.Context, rec *runs.Record, foreign bool) (*RecordedAgent, error) {
 	a := &RecordedAgent{remove: func() {}}
 	then := *rec
@@ -72,8 +72,8 @@ func openBundleOf(ctx context.Context, p *Process, rec *runs.Record) (string, er
 	return agentbundle.Open(ctx, st, rec.Bundle, p.Dirs.Cache)
 }
 
-// restoreSources writes the definitions in a start record, and the other files that are as they were, to a temporary directory. Other
-// scripts are empty there: nothing runs them.
+// restoreSources writes the definitions in a start record, and the other files that are as they were, to a temporary
+// directory. Other scripts are empty there: nothing runs them.
 func restoreSources(rec *runs.Record, foreign bool) (dir string, remove func(), err error) {
 	root, remove, err := tempdir.New("recorded-*")
 	if err != nil {
@@ -101,7 +101,8 @@ func restoreSources(rec *runs.Record, foreign bool) (dir string, remove func(), 
 	return dir, remove, nil
 }
 
-// DefinitionOf returns the text of the source with an index if a start record has it: that of the agent, or of one below it.
+// DefinitionOf returns the text of the source with an index if a start record has it: that of the agent, or of one
+// below it.
 func DefinitionOf(rec *runs.Record, i int) (text string, known bool) {
 	if i == 0 {
 		return rec.Definition, true
@@ -117,8 +118,8 @@ type SourcePlace struct {
 	Path     string // in the directory of the agent, with slashes
 }
 
-// LayOutSources returns where the files of a run go below another directory, one for each source, and the directory of its agent
-// there. Agents that are next to each other or far from each other are next to each other there.
+// LayOutSources returns where the files of a run go below another directory, one for each source, and the directory of
+// its agent there. Agents that are next to each other or far from each other are next to each other there.
 func LayOutSources(rec *runs.Record, root string) (places []SourcePlace, dir string) {
 	dirs := ListSourceDirs(rec)
 	for _, s := range rec.Sources {
@@ -130,7 +131,9 @@ func LayOutSources(rec *runs.Record, root string) (places []SourcePlace, dir str
 		for _, in := range dirs {
 			if rel, err := filepath.Rel(in, p.From); err == nil && filepath.IsLocal(rel) && len(in) > len(inner) {
 				inner = in
-				p.Agent, p.Path, p.To = filepath.Base(in), filepath.ToSlash(rel), filepath.Join(root, filepath.Base(in), rel)
+				p.Agent = filepath.Base(in)
+				p.Path = filepath.ToSlash(rel)
+				p.To = filepath.Join(root, filepath.Base(in), rel)
 			}
 		}
 		places = append(places, p)
@@ -152,8 +155,9 @@ func ListSourceDirs(rec *runs.Record) []string {
 // maxPicture is the size in bytes of the largest picture in a start record.
 const maxPicture = 64 << 10
 
-// recordAgent sets what the start record of a run says about its agent: the files, the texts of the definitions, and the picture, which a
-// later change of a file cannot change. A picture that is too large is left out: the definitions are there.
+// recordAgent sets what the start record of a run says about its agent: the files, the texts of the definitions, and
+// the picture, which a later change of a file cannot change. A picture that is too large is left out: the definitions
+// are there.
 func recordAgent(rec *runs.Record, a *flow.Agent) {
 	rec.Sources, rec.Definition, rec.Definitions = a.Sources(), a.Definition(), flow.ChildDefinitions(a)
 	picture := a.Picture()
@@ -177,8 +181,8 @@ func acceptedRecord(meta []byte, a *flow.Agent, secrets *redact.Set) ([]byte, er
 	return json.Marshal(rec)
 }
 
-// PictureOfRun returns the picture of a run's agent as the start record has it, or as the recorded definitions give it. The error says that the record has
-// neither.
+// PictureOfRun returns the picture of a run's agent as the start record has it, or as the recorded definitions give it.
+// The error says that the record has neither.
 func PictureOfRun(ctx context.Context, p *Process, rec *runs.Record, foreign bool) (graph.Structure, error) {
 	if rec.Picture != nil {
 		return *rec.Picture, nil

@@ -13,8 +13,8 @@ import (
 	"raddle.dev/tool/permission"
 )
 
-// StartRemoteRun prepares the run that a question of a run waits for, with the settings of that run, as it is in the store. Like
-// [Process.StartRun] it records nothing: [Run.RecordRemoteStart] does.
+// StartRemoteRun prepares the run that a question of a run waits for, with the settings of that run, as it is in the
+// store. Like [Process.StartRun] it records nothing: [Run.RecordRemoteStart] does.
 func (p *Process) StartRemoteRun(above *Run, parent *runs.Detail, q *graph.Question, call graph.RemoteCall) (*Run, error) {
 	var in flow.RemoteInput
 	if err := json.Unmarshal(call.Input, &in); err != nil {
@@ -40,15 +40,21 @@ func (p *Process) StartRemoteRun(above *Run, parent *runs.Detail, q *graph.Quest
 	}
 	prompt := in.Prompt
 	if in.Branch == nil {
-		rec.Files, rec.Attached, rec.Templates = nil, nil, nil
+		rec.Files = nil
+		rec.Attached = nil
+		rec.Templates = nil
 	} else {
 		prompt = rec.Prompt
 	}
 	rec.Named, rec.Agent, rec.Dir, rec.Model = above.Record.NamedDir(), in.Agent, findRemoteDir(above.Agent, &in), in.Model
-	rec.Bundle, rec.Approved = "", nil // those of the run above
+	rec.Bundle = ""
+	rec.Approved = nil // those of the run above
 	rec.Parent = &runs.Parent{Run: parent.Run, Question: q.ID}
 	media := in.MediaParts()
-	in.Prompt, in.State, in.Model, in.Media = "", nil, "", nil // they are elsewhere in the record
+	in.Prompt = ""
+	in.State = nil
+	in.Model = ""
+	in.Media = nil // they are elsewhere in the record
 	rec.Input = &in
 	run := &Run{jobs: p.Tools.Jobs, ID: call.Run, Thread: call.Run, Record: &rec, Mode: permission.NewModeSwitch(mode), given: givenInput{user: parent.Snapshot.User}}
 	err := p.prepareRun(run, Request{Prompt: prompt, State: state, Media: media, UIHooks: UIHooks{Mode: run.Mode, files: above.files, unnamed: from.isLimited()}})
@@ -62,8 +68,8 @@ func (p *Process) StartRemoteRun(above *Run, parent *runs.Detail, q *graph.Quest
 	return run, nil
 }
 
-// findRemoteDir returns the directory of the agent of a run that another one waits for. That one may have asked on another
-// machine, where its files were elsewhere.
+// findRemoteDir returns the directory of the agent of a run that another one waits for. That one may have asked on
+// another machine, where its files were elsewhere.
 func findRemoteDir(above *flow.Agent, in *flow.RemoteInput) string {
 	dir := in.Dir
 	for _, a := range above.Agents() {
@@ -77,7 +83,8 @@ func findRemoteDir(above *flow.Agent, in *flow.RemoteInput) string {
 	return dir
 }
 
-// RecordRemoteStart records the start of a run of StartRemoteRun. It prepares nothing that the run needs: what drives it does.
+// RecordRemoteStart records the start of a run of StartRemoteRun. It prepares nothing that the run needs: what drives
+// it does.
 func (r *Run) RecordRemoteStart(ctx context.Context) error {
 	if r.publish != nil {
 		if err := r.publish(ctx); err != nil {
@@ -87,13 +94,16 @@ func (r *Run) RecordRemoteStart(ctx context.Context) error {
 	paused := make(chan struct{})
 	close(paused)
 	in := r.input
-	in.Run, in.Thread, in.Pause = r.ID, r.Thread, paused
+	in.Run = r.ID
+	in.Thread = r.Thread
+	in.Pause = paused
 	_, err := r.consumeEvents(Driver{}, func() eventSeq { return r.runner.Run(ctx, in) })
 	return err
 }
 
-// RemoteAnswer returns the answer to the question that a run waits for another one with, when that has ended: its result, or
-// why there is none. reason is that of a run that will not continue although its journal does not say so; "": the run has ended.
+// RemoteAnswer returns the answer to the question that a run waits for another one with, when that has ended: its
+// result, or why there is none. reason is that of a run that will not continue although its journal does not say so;
+// "": the run has ended.
 func (p *Process) RemoteAnswer(ctx context.Context, child *runs.View, question, reason string) (graph.Answer, error) {
 	a := graph.Answer{ID: question, By: "run " + child.Run}
 	calls, err := child.ReadModels(ctx)

@@ -333,8 +333,9 @@ func redactAnswer(v any, text func(string) string) any {
 	return v
 }
 
-// AnswerNow records answers to open questions while other parts of the run work in this process, and returns the questions that
-// are still open, and the place of the record. If no drive works, or it waits, the error is [graph.ErrNotDriven].
+// AnswerNow records answers to open questions while other parts of the run work in this process, and returns the
+// questions that are still open, and the place of the record. If no drive works, or it waits, the error is
+// [graph.ErrNotDriven].
 func (r *Run) AnswerNow(answers []graph.Answer) (open []graph.Question, at runs.Point, err error) {
 	open, err = r.handle.Answer(r.redactAnswers(answers)...)
 	if err != nil && !errors.Is(err, graph.ErrNotDriven) {

@@ -55,8 +55,8 @@ func (p *Process) newRetrieval(s UIHooks) flow.Retrieval {
 	return r
 }
 
-// openMemoryEmbedder returns the embedding model of knowledge bases, for what agents remember; nil if none is configured or it
-// cannot be opened.
+// openMemoryEmbedder returns the embedding model of knowledge bases, for what agents remember; nil if none is
+// configured or it cannot be opened.
 func (p *Process) openMemoryEmbedder() memory.Embedder {
 	id := p.Config.RAG.Model
 	if id == "" || id == rag.Keyword {

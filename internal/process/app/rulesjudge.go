@@ -14,8 +14,8 @@ import (
 	"raddle.dev/tool/permission"
 )
 
-// A RulesJudge judges calls of a recorded run by the rules of a file, instead of those of the user and the project. It makes no call, asks no
-// model and starts no server: what it looks at is the workspace as it is now.
+// A RulesJudge judges calls of a recorded run by the rules of a file, instead of those of the user and the project. It
+// makes no call, asks no model and starts no server: what it looks at is the workspace as it is now.
 type RulesJudge struct {
 	Mode permission.Mode // that of the run when it started
 
@@ -59,8 +59,8 @@ func NewRulesJudge(p *Process, rec *runs.Record, dir, file string) (*RulesJudge,
 	return j, toolbox.CheckRules(rules, list)
 }
 
-// JudgeCall decides on a call. known is false if the tool is not known without starting a server, so that the call was judged as one of a tool that declares
-// nothing.
+// JudgeCall decides on a call. known is false if the tool is not known without starting a server, so that the call was
+// judged as one of a tool that declares nothing.
 func (j *RulesJudge) JudgeCall(ctx context.Context, name string, args json.RawMessage) (d agent.Decision, known bool, err error) {
 	t, known := j.tools[name]
 	if !known {
@@ -70,8 +70,8 @@ func (j *RulesJudge) JudgeCall(ctx context.Context, name string, args json.RawMe
 	return d, known, err
 }
 
-// AddGrant adds the rules of an answer, which count for the calls that are judged after it. A rule that cannot be read counts for nothing: its text was shortened
-// or had a secret.
+// AddGrant adds the rules of an answer, which count for the calls that are judged after it. A rule that cannot be read
+// counts for nothing: its text was shortened or had a secret.
 func (j *RulesJudge) AddGrant(rules []string) {
 	for _, r := range rules {
 		if _, err := permission.ParseRule(r); err == nil {

@@ -29,25 +29,30 @@ import (
 
 // Request says how to start a run. Only Agent is required.
 type Request struct {
-	Agent       string // name or path
-	Prompt      string // complete, with the text of Files
-	Files       []string
-	Media       []llm.Part          // pictures and documents that are attached to the prompt
-	Attached    []attach.Attachment // what they are, for people
-	Headless    bool                // no person will ever be asked; models are informed of it
-	Model       string              // replaces every model of the agent and its children
-	Templates   map[string]string   // replace templates of prompts, by node
-	Variables   map[string]string   // agent variables
-	State       *jsonvalue.Object   // first values of a graph's state, in addition to those of its file; nil: none
-	Session     string              // session to continue or start; "temp": none; "": as the agent says. An error for graphs, in the words of the file format
-	Transient   bool                // the session need not outlive this process: it may be in a store that saves nothing
-	Compact     bool                // summarize the conversation of the session, without a prompt
-	Strict      bool                // unknown keys are errors
-	User        string              // for whom the run works; "": the user of the process
-	ID          string              // of the run; "": a new one
-	Remote      bool                // nodes with a queue wait for runs of their own, which the caller starts elsewhere: see [Process.StartRemoteRun]
-	TraceParent string              // the span that asks for the run; "": that of the environment
-	NeedAll     bool                // a missing variable of a graph below the agent is an error before the run, too: there is a person who can set it
+	Agent     string // name or path
+	Prompt    string // complete, with the text of Files
+	Files     []string
+	Media     []llm.Part          // pictures and documents that are attached to the prompt
+	Attached  []attach.Attachment // what they are, for people
+	Headless  bool                // no person will ever be asked; models are informed of it
+	Model     string              // replaces every model of the agent and its children
+	Templates map[string]string   // replace templates of prompts, by node
+	Variables map[string]string   // agent variables
+	State     *jsonvalue.Object   // first values of a graph's state, in addition to those of its file; nil: none
+	// session to continue or start; "temp": none; "": as the agent says. An error for graphs, in the words of the file
+	// format
+	Session string
+	// the session need not outlive this process: it may be in a store that saves nothing
+	Transient bool
+	Compact   bool   // summarize the conversation of the session, without a prompt
+	Strict    bool   // unknown keys are errors
+	User      string // for whom the run works; "": the user of the process
+	ID        string // of the run; "": a new one
+	// nodes with a queue wait for runs of their own, which the caller starts elsewhere: see [Process.StartRemoteRun]
+	Remote      bool
+	TraceParent string // the span that asks for the run; "": that of the environment
+	// a missing variable of a graph below the agent is an error before the run, too: there is a person who can set it
+	NeedAll bool
 	UIHooks
 }
 
@@ -405,8 +410,9 @@ type AskFunc func(ctx context.Context, open []graph.Question) (answers []graph.A
 type Driver struct {
 	Ahead []graph.Answer // answers to questions that a new run will ask; they are recorded with its start
 	Begin []graph.Answer // answers to open questions of a resumed run, with which the drive begins
-	// Recorded is called once, when what the drive begins with is in the store: the start with Ahead, or Begin. Everything up to
-	// the place is recorded. It is not called if the drive ends before; it may be nil. Topics must have [graph.TopicRun].
+	// Recorded is called once, when what the drive begins with is in the store: the start with Ahead, or Begin.
+	// Everything up to the place is recorded. It is not called if the drive ends before; it may be nil. Topics must
+	// have [graph.TopicRun].
 	Recorded func(at runs.Point)
 
 	Reply  graph.Reply          // answers questions when they are asked, before Ask; may be nil
@@ -420,7 +426,8 @@ type Driver struct {
 	// at once.
 	Interrupt <-chan struct{}
 
-	// KeepJobs says that background commands of the run continue when it ends, until the process ends: the run is a turn of a conversation.
+	// KeepJobs says that background commands of the run continue when it ends, until the process ends: the run is a
+	// turn of a conversation.
 	KeepJobs bool
 
 	grace time.Duration // as in [graph.Input]

@@ -21,9 +21,10 @@ type Options struct {
 // An Outcome is what Install did with one agent. Names of files are relative to its
 // directory, with slashes.
 type Outcome struct {
-	Agent   string   `json:"agent"`
-	New     bool     `json:"new"`     // the directory did not exist before
-	Foreign bool     `json:"foreign"` // a directory of that name exists that raddle did not install: nothing was written
+	Agent string `json:"agent"`
+	New   bool   `json:"new"` // the directory did not exist before
+	// a directory of that name exists that raddle did not install: nothing was written
+	Foreign bool     `json:"foreign"`
 	Written []string `json:"written"` // files that were missing or outdated
 	Kept    []string `json:"kept"`    // files that the user has changed: they stay
 	Saved   []string `json:"saved"`   // files that the user had changed: replaced, and saved as FILE.bak

@@ -48,9 +48,10 @@ type Model struct {
 	Price  agent.Price
 	Free   bool // it has a price, and that is zero
 
-	Efforts []string // levels of reasoning effort, from the least: empty for a model that does not reason, nil if unknown
-	Budgets bool     // its effort may be a number of tokens
-	Budget  int      // the largest number of tokens; 0: unknown
+	// levels of reasoning effort, from the least: empty for a model that does not reason, nil if unknown
+	Efforts []string
+	Budgets bool // its effort may be a number of tokens
+	Budget  int  // the largest number of tokens; 0: unknown
 
 	named []string // the levels that the provider itself knows
 
@@ -86,8 +87,8 @@ func (c *Catalogue) findLine(key string) (value []byte, found bool) {
 	return bytes.TrimSuffix(line, []byte(",")), found
 }
 
-// Find returns what a provider publishes about a model: one with exactly this id, otherwise the one that it is a dated version of, such as
-// gpt-5-2025-08-07 of gpt-5. A name of which the catalogue has only the beginning is unknown.
+// Find returns what a provider publishes about a model: one with exactly this id, otherwise the one that it is a dated
+// version of, such as gpt-5-2025-08-07 of gpt-5. A name of which the catalogue has only the beginning is unknown.
 func (c *Catalogue) Find(provider, model string) (Model, bool) {
 	all := c.readProvider(provider)
 	if m, found := all[model]; found {
@@ -105,7 +106,8 @@ func IsVersion(name, model string) bool {
 	return name == model || dated().ReplaceAllString(name, "") == model
 }
 
-// List returns the ids of the models of a provider in order, without dated versions, retired models, and those that cannot call tools.
+// List returns the ids of the models of a provider in order, without dated versions, retired models, and those that
+// cannot call tools.
 func (c *Catalogue) List(provider string) []string {
 	var ids []string
 	for id, m := range c.readProvider(provider) {
@@ -188,7 +190,8 @@ type listedMedia struct {
 	Input []string `json:"input,omitempty"`
 }
 
-// facts returns what a listed model is known for. Claude models differ in two ways from what the list says of their effort.
+// facts returns what a listed model is known for. Claude models differ in two ways from what the list says of their
+// effort.
 func (l listedModel) facts(claude bool) Model {
 	m := Model{
 		Window:  l.Limit.Context,
@@ -222,9 +225,10 @@ func (l listedModel) facts(claude bool) Model {
 	return m
 }
 
-// setEfforts derives the levels of a model. One whose effort is a number of tokens takes every level, as a number. Claude models
-// think only if they are asked to, so that none is a level of all of them; and those with levels up to high take them only together with a number of
-// tokens (https://platform.claude.com/docs/en/build-with-claude/effort, adaptive-thinking).
+// setEfforts derives the levels of a model. One whose effort is a number of tokens takes every level, as a number.
+// Claude models think only if they are asked to, so that none is a level of all of them; and those with levels up to
+// high take them only together with a number of tokens (https://platform.claude.com/docs/en/build-with-claude/effort,
+// adaptive-thinking).
 func (m *Model) setEfforts(l listedModel, claude bool) {
 	has := map[string]bool{"none": claude}
 	for _, option := range l.Efforts {
@@ -263,8 +267,9 @@ func (m *Model) setEfforts(l listedModel, claude bool) {
 // tokensOf has the number of tokens of each level for models whose effort is a number of tokens.
 var tokensOf = map[string]int{"minimal": 1024, "low": 4096, "medium": 8192, "high": 16384, "xhigh": 32768, "max": 65536}
 
-// MapEffort returns the value that a request for the model has for an effort: a level for a model that has levels, a number of tokens for one
-// that counts them. Of an effort that the model cannot have it returns the effort itself, which its provider will refuse.
+// MapEffort returns the value that a request for the model has for an effort: a level for a model that has levels, a
+// number of tokens for one that counts them. Of an effort that the model cannot have it returns the effort itself,
+// which its provider will refuse.
 func (m Model) MapEffort(effort string) string {
 	tokens, level := tokensOf[effort]
 	if !level || !m.Budgets || slices.Contains(m.named, effort) {

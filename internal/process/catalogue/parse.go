@@ -26,8 +26,9 @@ const (
 
 var errNoCatalogue = errors.New("it is not a catalogue of models")
 
-// Parse reads models.dev's api.json, or a file that it has written before, and returns the facts in it as a catalogue. Addresses, names of keys
-// and everything else that is no fact about a model are left out. The error names up to 20 values that cannot be true.
+// Parse reads models.dev's api.json, or a file that it has written before, and returns the facts in it as a catalogue.
+// Addresses, names of keys and everything else that is no fact about a model are left out. The error names up to 20
+// values that cannot be true.
 func Parse(data []byte, from string, now time.Time) ([]byte, error) {
 	if len(data) > MaxSize {
 		return nil, fmt.Errorf("it has more than %d MiB", MaxSize>>20)
@@ -143,7 +144,8 @@ func (c *listedCost) listPrices() []float64 {
 	return all
 }
 
-// isName reports whether a text can be the id of a model: of moderate length, and without characters that a terminal does not show.
+// isName reports whether a text can be the id of a model: of moderate length, and without characters that a terminal
+// does not show.
 func isName(s string) bool {
 	hidden := func(r rune) bool { return !unicode.IsGraphic(r) || r == unicode.ReplacementChar }
 	return s != "" && len(s) <= maxName && s == strings.TrimSpace(s) && !strings.ContainsFunc(s, hidden)

@@ -21,8 +21,8 @@ type AWSKeys struct {
 	Token      string // of a session; "": none
 }
 
-// AWS finds the credentials of Amazon's cloud: those in the environment, of the profile in the user's files, or of the machine. It must be made by
-// [NewAWS], and is safe for concurrent use.
+// AWS finds the credentials of Amazon's cloud: those in the environment, of the profile in the user's files, or of the
+// machine. It must be made by [NewAWS], and is safe for concurrent use.
 type AWS struct {
 	Env      environ.Environ
 	Home     string
@@ -66,7 +66,8 @@ const (
 	fromProcess     = "process"
 )
 
-// source returns where the credentials are from, without asking anybody for them. The error says why a file cannot be used, or what is missing.
+// source returns where the credentials are from, without asking anybody for them. The error says why a file cannot be
+// used, or what is missing.
 func (a *AWS) source() (awsSource, error) {
 	if a.Instance {
 		return awsSource{kind: fromInstance}, nil
@@ -231,8 +232,8 @@ func (a *AWS) runProcess(ctx context.Context, s awsSource) (AWSKeys, time.Time, 
 	return AWSKeys{ID: out.AccessKeyID, Secret: out.SecretAccessKey, Token: out.SessionToken}, out.Expiration, nil
 }
 
-// splitCommand divides a command into words as a shell does it: quotes join, and a backslash takes the meaning of the next character, except on
-// Windows, where it is a part of paths. Nothing else has a meaning.
+// splitCommand divides a command into words as a shell does it: quotes join, and a backslash takes the meaning of the
+// next character, except on Windows, where it is a part of paths. Nothing else has a meaning.
 func splitCommand(line string) (words []string, err error) {
 	var word strings.Builder
 	inWord := false

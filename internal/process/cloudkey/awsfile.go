@@ -12,7 +12,8 @@ import (
 // A section is a section of a file of AWS's programs: its keys in lower case, and their values.
 type section map[string]string
 
-// parseAWSFile reads the sections of a file. Lines that are indented belong to the value before them, which nothing here needs.
+// parseAWSFile reads the sections of a file. Lines that are indented belong to the value before them, which nothing
+// here needs.
 func parseAWSFile(text string) map[string]section {
 	sections := map[string]section{}
 	var at section
@@ -85,7 +86,8 @@ func readSections(path string) (map[string]section, error) {
 	return parseAWSFile(string(text)), err
 }
 
-// profile returns the keys of a profile in both files: those of the credentials count first. found reports whether there is such a profile.
+// profile returns the keys of a profile in both files: those of the credentials count first. found reports whether
+// there is such a profile.
 func (f awsFiles) profile(name string) (p section, found bool) {
 	p = section{}
 	own, inConfig := f.config["profile "+name]

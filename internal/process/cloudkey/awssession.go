@@ -19,7 +19,8 @@ import (
 	"raddle.dev/internal/base/plainfile"
 )
 
-// askPortal returns the credentials of a role that the user has signed in for. The token of the session is in the cache of the AWS command line.
+// askPortal returns the credentials of a role that the user has signed in for. The token of the session is in the cache
+// of the AWS command line.
 func (a *AWS) askPortal(ctx context.Context, s awsSource, learned func(secrets ...string)) (AWSKeys, time.Time, error) {
 	var never time.Time
 	session := section{}
@@ -77,7 +78,8 @@ func portalURL(region string) string {
 	return fmt.Sprintf("https://portal.sso.%s.%s", region, domain)
 }
 
-// readSessionToken returns the token that the AWS command line has stored under the name of a session, or under a start address.
+// readSessionToken returns the token that the AWS command line has stored under the name of a session, or under a start
+// address.
 func (a *AWS) readSessionToken(name string) (string, error) {
 	sum := sha1.Sum([]byte(name)) // a name of a file, that AWS has chosen
 	path := filepath.Join(a.Home, ".aws", "sso", "cache", hex.EncodeToString(sum[:])+".json")
@@ -124,7 +126,8 @@ func (a *AWS) askInstance(ctx context.Context, learned func(secrets ...string)) 
 	return AWSKeys{ID: answer.AccessKeyID, Secret: answer.SecretAccessKey, Token: answer.Token}, answer.Expiration, nil
 }
 
-// instanceRequest returns the request for the credentials of the container, or of the machine if no variable names a container's service.
+// instanceRequest returns the request for the credentials of the container, or of the machine if no variable names a
+// container's service.
 func (a *AWS) instanceRequest(ctx context.Context, learned func(secrets ...string)) (*http.Request, error) {
 	address := a.Env.Get("AWS_CONTAINER_CREDENTIALS_FULL_URI")
 	if relative := a.Env.Get("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"); relative != "" {
@@ -165,7 +168,8 @@ func checkContainerAddress(address string) error {
 	return errors.New("AWS_CONTAINER_CREDENTIALS_FULL_URI must be https, or an address of this machine")
 }
 
-// machineRequest returns the request for the credentials of a virtual machine, with a token of the session that its service wants.
+// machineRequest returns the request for the credentials of a virtual machine, with a token of the session that its
+// service wants.
 func (a *AWS) machineRequest(ctx context.Context, learned func(secrets ...string)) (*http.Request, error) {
 	base := strings.TrimRight(cmp.Or(a.Env.Get("AWS_EC2_METADATA_SERVICE_ENDPOINT"), machineHost), "/")
 	client := directClient()

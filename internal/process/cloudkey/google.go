@@ -32,8 +32,8 @@ const (
 	googleMetadata = "169.254.169.254"
 )
 
-// Google finds the application default credentials of Google's cloud: those of the file that the environment names or that gcloud has written, or
-// of the machine. It must be made by [NewGoogle], and is safe for concurrent use.
+// Google finds the application default credentials of Google's cloud: those of the file that the environment names or
+// that gcloud has written, or of the machine. It must be made by [NewGoogle], and is safe for concurrent use.
 type Google struct {
 	Env      environ.Environ
 	Home     string

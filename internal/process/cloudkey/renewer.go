@@ -1,7 +1,8 @@
-// Package cloudkey finds the credentials that the programs of Amazon's and Google's clouds keep on a machine, and renews them before they expire.
+// Package cloudkey finds the credentials that the programs of Amazon's and Google's clouds keep on a machine, and
+// renews them before they expire.
 //
-// It reads what the user has configured for these programs: variables of the environment, and files in the home directory. It asks the metadata
-// service of a machine or a container only if it is told to.
+// It reads what the user has configured for these programs: variables of the environment, and files in the home
+// directory. It asks the metadata service of a machine or a container only if it is told to.
 package cloudkey
 
 import (
@@ -22,7 +23,8 @@ const (
 	mostBytes = 1 << 20          // of a file, and of an answer
 )
 
-// A renewer keeps a value until shortly before it expires. Callers that ask at the same time wait for one of them that finds it.
+// A renewer keeps a value until shortly before it expires. Callers that ask at the same time wait for one of them that
+// finds it.
 type renewer[T any] struct {
 	turn  chan struct{} // holds one value while a caller uses the fields below
 	value T
@@ -33,8 +35,8 @@ type renewer[T any] struct {
 
 func newRenewer[T any]() *renewer[T] { return &renewer[T]{turn: make(chan struct{}, 1)} }
 
-// get returns the value. find returns a new one, and when it expires: zero if that is not known. A value that could not be renewed is used until
-// it expires.
+// get returns the value. find returns a new one, and when it expires: zero if that is not known. A value that could not
+// be renewed is used until it expires.
 func (r *renewer[T]) get(ctx context.Context, find func(ctx context.Context) (T, time.Time, error)) (T, error) {
 	var none T
 	select {

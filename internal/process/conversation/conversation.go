@@ -128,7 +128,8 @@ func (c *Conversation) Family() string { return runs.FamilyOf(c.thread) }
 // IsGraph reports whether the agent is a graph: then there is no session, and no way back.
 func (c *Conversation) IsGraph() bool { return c.graph }
 
-// Title returns the name that a person gave to the conversation, or its first message on one line. It is empty before the first message.
+// Title returns the name that a person gave to the conversation, or its first message on one line. It is empty before
+// the first message.
 func (c *Conversation) Title() string {
 	if name := c.Name(); name != "" && !isGenerated(name) {
 		return name
@@ -158,9 +159,9 @@ func (c *Conversation) StartTurn(req app.Request) (*app.Run, error) {
 	return run, nil
 }
 
-// Compact prepares a run that summarizes the conversation of the current branch, whatever its size: later turns send the
-// summary, the last message and the last reply to the model. It is not a turn. The caller drives it like one; a warning says
-// if there is nothing to summarize.
+// Compact prepares a run that summarizes the conversation of the current branch, whatever its size: later turns send
+// the summary, the last message and the last reply to the model. It is not a turn. The caller drives it like one; a
+// warning says if there is nothing to summarize.
 func (c *Conversation) Compact(req app.Request) (*app.Run, error) {
 	if c.graph {
 		return nil, c.errGraph()

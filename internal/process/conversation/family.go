@@ -147,8 +147,8 @@ func List(ctx context.Context, p *app.Process, workspace string) ([]Summary, err
 	return list, nil
 }
 
-// Latest returns the conversation of List that was changed last, or nil if there is none. It reads as little as possible, and
-// does not count the turns.
+// Latest returns the conversation of List that was changed last, or nil if there is none. It reads as little as
+// possible, and does not count the turns.
 func Latest(ctx context.Context, p *app.Process, workspace string) (*Summary, error) {
 	sessions, err := p.Runs.ListSessions(ctx, "")
 	if err != nil {

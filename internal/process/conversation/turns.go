@@ -100,7 +100,8 @@ func listTurnRefs(ctx context.Context, st *runs.Store, thread string) (list []tu
 	return list, nil
 }
 
-// readEntries returns the conversation of a thread as its journal holds it, or nothing for a thread that does not exist.
+// readEntries returns the conversation of a thread as its journal holds it, or nothing for a thread that does not
+// exist.
 func readEntries(ctx context.Context, st *runs.Store, thread string) ([]agent.Entry, error) {
 	snap, err := history.Inspect(ctx, st, thread, 0)
 	if errors.Is(err, journal.ErrNoThread) {

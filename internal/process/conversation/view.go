@@ -17,8 +17,8 @@ type BranchTurns struct {
 	Runs []string
 }
 
-// ListBranches returns the branches of the conversation that a session belongs to, as [Conversation.Branches] does. The branch of the session is current.
-// Another process may have the conversation open.
+// ListBranches returns the branches of the conversation that a session belongs to, as [Conversation.Branches] does. The
+// branch of the session is current. Another process may have the conversation open.
 func ListBranches(ctx context.Context, p *app.Process, agent, session string) ([]BranchTurns, error) {
 	c, err := viewBranch(ctx, p, agent, session)
 	if err != nil {
@@ -47,8 +47,8 @@ func ListBranches(ctx context.Context, p *app.Process, agent, session string) ([
 	return list, nil
 }
 
-// BranchBefore makes a branch of a session that ends before the turn of a run, and returns the session of the branch. The next turn of
-// that session is another one in the same place. Another process must not have the conversation open.
+// BranchBefore makes a branch of a session that ends before the turn of a run, and returns the session of the branch.
+// The next turn of that session is another one in the same place. Another process must not have the conversation open.
 func BranchBefore(ctx context.Context, p *app.Process, agent, session, run string) (string, error) {
 	if _, err := viewBranch(ctx, p, agent, session); err != nil {
 		return "", err

@@ -30,7 +30,8 @@ const (
 	mostWalked     = 50_000  // entries that are looked at
 )
 
-// Read returns what a list of names means, in its order, and lines that say what was taken of each and what was left out.
+// Read returns what a list of names means, in its order, and lines that say what was taken of each and what was left
+// out.
 func Read(ctx context.Context, names []string) (files []attach.File, report []string, err error) {
 	for _, name := range names {
 		more, lines, err := readName(ctx, name)
@@ -84,8 +85,8 @@ type foundFiles struct {
 	bytes int
 }
 
-// readFound returns the files of a directory or a pattern, sorted by their names. Those that are hidden, too large or neither text nor picture are left
-// out, and so is everything behind a link that leads out of the directory.
+// readFound returns the files of a directory or a pattern, sorted by their names. Those that are hidden, too large or
+// neither text nor picture are left out, and so is everything behind a link that leads out of the directory.
 func readFound(ctx context.Context, found foundFiles) (files []attach.File, report []string, err error) {
 	walked := 0
 	err = filepath.WalkDir(found.root, func(path string, d fs.DirEntry, err error) error {

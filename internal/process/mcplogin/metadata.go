@@ -85,7 +85,8 @@ func (w *web) findResource(ctx context.Context, server *url.URL) (resource, erro
 	return resource{Resource: server.String(), Servers: []string{origin.String()}}, nil
 }
 
-// wellKnown returns the addresses at which metadata of a kind are looked for: with the path of an address behind the known part, and without it.
+// wellKnown returns the addresses at which metadata of a kind are looked for: with the path of an address behind the
+// known part, and without it.
 func wellKnown(u *url.URL, kind string, root bool) (list []string) {
 	base := url.URL{Scheme: u.Scheme, Host: u.Host, Path: "/.well-known/" + kind}
 	if path := strings.TrimSuffix(u.Path, "/"); path != "" {

@@ -48,8 +48,8 @@ func loadGrant(keys *keystore.Store, server string) (g Grant, err error) {
 	return g, nil
 }
 
-// Tokens are the tokens of the servers to which the user has logged in. They are renewed before they expire, and when a server refuses them. It is safe for
-// concurrent use.
+// Tokens are the tokens of the servers to which the user has logged in. They are renewed before they expire, and when a
+// server refuses them. It is safe for concurrent use.
 type Tokens struct {
 	Keys   *keystore.Store
 	Secret func(values ...string) // gets what must not be seen; nil: nothing does
@@ -61,7 +61,8 @@ type Tokens struct {
 // early is how long before its end a token is renewed.
 const early = time.Minute
 
-// Token returns the token for a server, "" if there is no login. rejected is the token that the server has refused; "" for a first request.
+// Token returns the token for a server, "" if there is no login. rejected is the token that the server has refused; ""
+// for a first request.
 func (t *Tokens) Token(ctx context.Context, server, rejected string) (string, error) {
 	if t == nil {
 		return "", nil
@@ -89,7 +90,8 @@ func (t *Tokens) Token(ctx context.Context, server, rejected string) (string, er
 		t.rememberGrant(server, next)
 		return next.Access, err
 	}
-	if stored, other := loadGrant(t.Keys, server); other == nil && stored.Access != "" && stored.Access != g.Access { // another process has renewed it
+	// another process has renewed it
+	if stored, other := loadGrant(t.Keys, server); other == nil && stored.Access != "" && stored.Access != g.Access {
 		t.rememberGrant(server, stored)
 		return stored.Access, nil
 	}

@@ -28,8 +28,8 @@ func (r *Resolver) CheckNames(dir, override, model string) error {
 	return nil
 }
 
-// CheckRequested returns an error for a model that the request of another program names, unless it is one of a client: a request opens no file
-// of this machine. It looks at no file, so that its answer says nothing about files.
+// CheckRequested returns an error for a model that the request of another program names, unless it is one of a client:
+// a request opens no file of this machine. It looks at no file, so that its answer says nothing about files.
 func (r *Resolver) CheckRequested(id string) error {
 	for _, one := range flow.SplitModels(id) {
 		if err := r.checkRequested(one); err != nil {

@@ -16,7 +16,8 @@ import (
 	"raddle.dev/internal/storage/keystore"
 )
 
-// ListChoices returns the models to offer to a person who has chosen none: those of the clients that are ready, or only those of one client.
+// ListChoices returns the models to offer to a person who has chosen none: those of the clients that are ready, or only
+// those of one client.
 func (r *Resolver) ListChoices(only string) []Model {
 	list := []Model{}
 	for i := range r.clients {
@@ -31,7 +32,8 @@ func (r *Resolver) ListChoices(only string) []Model {
 	return list
 }
 
-// chatChoices returns the chat models that the configuration lists for the client, otherwise those that are suggested for its provider.
+// chatChoices returns the chat models that the configuration lists for the client, otherwise those that are suggested
+// for its provider.
 func (c *client) chatChoices() (names []string) {
 	for _, model := range c.Models {
 		if model.Kind == "chat" {
@@ -72,7 +74,8 @@ func (r *Resolver) ListProviders() []KnownProvider {
 // localWait is how long a server on this machine may take to list its models.
 const localWait = 300 * time.Millisecond
 
-// ListLocalModels returns the models of Ollama on this machine, if it answers at once. It connects only to loopback addresses.
+// ListLocalModels returns the models of Ollama on this machine, if it answers at once. It connects only to loopback
+// addresses.
 func (r *Resolver) ListLocalModels(ctx context.Context) []Model {
 	var list []Model
 	for i := range r.clients {
@@ -151,8 +154,8 @@ func (r *Resolver) FindKey(name string) (info ClientInfo, known bool) {
 	return list[i], true
 }
 
-// ListUnset returns the variables that the clients of models take addresses and keys from, and that have no value. A key that is stored instead
-// counts.
+// ListUnset returns the variables that the clients of models take addresses and keys from, and that have no value. A
+// key that is stored instead counts.
 func (r *Resolver) ListUnset(ids []string) []config.UnsetVariable {
 	var list []config.UnsetVariable
 	for _, id := range ids {

@@ -99,7 +99,8 @@ func configuredClient(cc config.Client, env environ.Environ) client {
 		cl.keyNames = append(cl.keyNames, p.Keys...)
 		at = append(at, p.Addresses...)
 	}
-	if cc.Type == "bedrock" && cc.Profile == "" && !cc.Instance { // what the client itself names counts before the environment
+	// what the client itself names counts before the environment
+	if cc.Type == "bedrock" && cc.Profile == "" && !cc.Instance {
 		cl.keyNames = append(cl.keyNames, bedrockKey)
 	}
 	switch {

@@ -23,7 +23,8 @@ import (
 // bedrockKey is the variable of a key of Bedrock, which all programs of AWS know.
 const bedrockKey = "AWS_BEARER_TOKEN_BEDROCK"
 
-// A cloudAccess is how the models of a cloud are reached with the credentials that its own programs keep. It is the same for all models and runs.
+// A cloudAccess is how the models of a cloud are reached with the credentials that its own programs keep. It is the
+// same for all models and runs.
 type cloudAccess struct {
 	client  config.Client
 	env     environ.Environ
@@ -129,7 +130,8 @@ func vertexHost(location string) string {
 	return "https://" + location + "-aiplatform.googleapis.com"
 }
 
-// vertexBase returns the address of a project in a location of Vertex. An address of the client that has projects in it is complete.
+// vertexBase returns the address of a project in a location of Vertex. An address of the client that has projects in it
+// is complete.
 func (a *cloudAccess) vertexBase(ctx context.Context) (string, error) {
 	base := strings.TrimRight(a.client.Base, "/")
 	if strings.Contains(base, "/projects/") {
@@ -239,7 +241,8 @@ func (c *client) explainCredentials(ctx context.Context, err error) error {
 	return &llm.Error{Class: llm.Auth, Err: err, Message: fmt.Sprintf("no credentials of client %q: %v", c.Name, err)}
 }
 
-// advice says what to do about credentials of Google that were refused; "" for other failures. Those of AWS explain themselves.
+// advice says what to do about credentials of Google that were refused; "" for other failures. Those of AWS explain
+// themselves.
 func (a *cloudAccess) advice(f *llm.Error) string {
 	if a == nil || a.google == nil || f.Class != llm.Auth || f.Status == 0 {
 		return ""

@@ -10,8 +10,9 @@ import (
 	"raddle.dev/llm"
 )
 
-// UsageCost returns the cost of a reply in US dollars, by the name that its provider uses for its model. known is false if neither config.yaml
-// nor the catalogue has the price of exactly this model, or if clients have it at different prices.
+// UsageCost returns the cost of a reply in US dollars, by the name that its provider uses for its model. known is false
+// if neither config.yaml nor the catalogue has the price of exactly this model, or if clients have it at different
+// prices.
 func (r *Resolver) UsageCost(model string, u llm.Usage) (dollars float64, known bool) {
 	price, known := r.modelPrice(model)
 	return price.CostOf(u), known
@@ -41,9 +42,9 @@ func IsReplay(model string) bool { return strings.HasPrefix(model, replayPrefix)
 // replayPrefix is the prefix of the names of transcripts.
 const replayPrefix = "script:"
 
-// modelPrice returns the price of the model that answers under a name: that of config.yaml, otherwise that of the catalogue for the clients
-// that are ready, otherwise for the other clients, whose replies may be of another machine or of a test, otherwise the price that config.yaml
-// assumes.
+// modelPrice returns the price of the model that answers under a name: that of config.yaml, otherwise that of the
+// catalogue for the clients that are ready, otherwise for the other clients, whose replies may be of another machine or
+// of a test, otherwise the price that config.yaml assumes.
 func (r *Resolver) modelPrice(name string) (price agent.Price, known bool) {
 	for i := range r.clients {
 		for j := range r.clients[i].Models {

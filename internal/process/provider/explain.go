@@ -56,7 +56,8 @@ func nameStored(p keystore.Place) string {
 	return string(p)
 }
 
-// An explainedModel is a model whose errors say where a refused key and a wrong address come from. The wire knows neither.
+// An explainedModel is a model whose errors say where a refused key and a wrong address come from. The wire knows
+// neither.
 type explainedModel struct {
 	model  llm.Model
 	client *client
@@ -87,7 +88,8 @@ func (e *explainedModel) explain(f *llm.Error) string {
 	c := e.client
 	switch {
 	case f.Class == llm.Auth && c.Key != "":
-		text := strings.TrimSuffix(f.Message, "; set "+c.keyNames[0]+" to a key that is valid for this model") // advice of the wire
+		// advice of the wire
+		text := strings.TrimSuffix(f.Message, "; set "+c.keyNames[0]+" to a key that is valid for this model")
 		if text != "" {
 			text = strings.TrimRight(text, ". ") + ". "
 		}

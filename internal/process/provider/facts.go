@@ -21,13 +21,15 @@ import (
 // CatalogueName is the name of the user's own catalogue in the directory of config.yaml.
 const CatalogueName = "models.json"
 
-// listedProfiles has the names that the catalogue uses for compatible servers that are no [config.Provider], by their profiles.
+// listedProfiles has the names that the catalogue uses for compatible servers that are no [config.Provider], by their
+// profiles.
 var listedProfiles = map[string]string{
 	"gemini-openai": "google", "cerebras": "cerebras", "moonshot": "moonshotai", "together": "togetherai", "fireworks": "fireworks-ai",
 	"github": "github-models", "qwen": "alibaba", "zai": "zai", "minimax": "minimax",
 }
 
-// listedAs returns the name that the catalogue uses for a type of clients or the profile of a compatible server, "" if it has none.
+// listedAs returns the name that the catalogue uses for a type of clients or the profile of a compatible server, "" if
+// it has none.
 func listedAs(name string) string {
 	if p := config.FindProvider(name); p != nil {
 		return p.Listed
@@ -52,7 +54,8 @@ func (c *client) listedName() string {
 	return listedAs(openai.ProfileAt(host).Name)
 }
 
-// A Catalogue is what a process knows about the models of all providers. It is opened when it is first needed, and is safe for concurrent use.
+// A Catalogue is what a process knows about the models of all providers. It is opened when it is first needed, and is
+// safe for concurrent use.
 type Catalogue struct {
 	path string // of the user's own
 
@@ -64,8 +67,8 @@ type Catalogue struct {
 // Catalogue returns what is known about models.
 func (r *Resolver) Catalogue() *Catalogue { return r.known }
 
-// About says where the facts are from: the newer of models.json in the directory of config.yaml and the catalogue that is in the program counts.
-// The error says why that file is not used.
+// About says where the facts are from: the newer of models.json in the directory of config.yaml and the catalogue that
+// is in the program counts. The error says why that file is not used.
 func (k *Catalogue) About() (catalogue.About, error) {
 	return k.openFile().About, k.fault
 }
@@ -96,8 +99,8 @@ func (k *Catalogue) readOwn() (*catalogue.Catalogue, error) {
 	return catalogue.Open(data)
 }
 
-// findModel returns what the catalogue says about a model of a client. Of a model at a server that the catalogue does not know, it has what
-// the model's maker says, without a price.
+// findModel returns what the catalogue says about a model of a client. Of a model at a server that the catalogue does
+// not know, it has what the model's maker says, without a price.
 func (k *Catalogue) findModel(c *client, name string) catalogue.Model {
 	m := k.findListed(c, name)
 	if !m.Price.IsZero() {
@@ -109,13 +112,14 @@ func (k *Catalogue) findModel(c *client, name string) catalogue.Model {
 	return m
 }
 
-// searchPrices are the prices of one search of the web by the names of providers in the catalogue, which does not have them: 10 dollars for 1,000 at OpenAI
-// (https://platform.openai.com/docs/pricing) and Anthropic (https://platform.claude.com/docs/en/about-claude/pricing), 14 dollars at Google
+// searchPrices are the prices of one search of the web by the names of providers in the catalogue, which does not have
+// them: 10 dollars for 1,000 at OpenAI (https://platform.openai.com/docs/pricing) and Anthropic
+// (https://platform.claude.com/docs/en/about-claude/pricing), 14 dollars at Google
 // (https://ai.google.dev/gemini-api/docs/pricing, of Gemini 3).
 var searchPrices = map[string]float64{"openai": 0.01, "azure": 0.01, "anthropic": 0.01, "google": 0.014}
 
-// writeForAnHour returns a price with that of tokens which Anthropic keeps for an hour in its cache: twice that of input
-// (https://platform.claude.com/docs/en/build-with-claude/prompt-caching, "Pricing").
+// writeForAnHour returns a price with that of tokens which Anthropic keeps for an hour in its cache: twice that of
+// input (https://platform.claude.com/docs/en/build-with-claude/prompt-caching, "Pricing").
 func writeForAnHour(p agent.Price) agent.Price {
 	const times = 2
 	p.Written = times * p.Input
@@ -151,8 +155,8 @@ func (k *Catalogue) findListed(c *client, name string) catalogue.Model {
 	return catalogue.Model{}
 }
 
-// findOnVertex returns what the catalogue says about a model of Vertex. Its list has no maker before the models of Google and Anthropic, and the
-// newest version of one of Anthropic's as @default.
+// findOnVertex returns what the catalogue says about a model of Vertex. Its list has no maker before the models of
+// Google and Anthropic, and the newest version of one of Anthropic's as @default.
 func (k *Catalogue) findOnVertex(name string) catalogue.Model {
 	own := strings.TrimPrefix(strings.TrimPrefix(name, "google/"), "anthropic/")
 	listed := listedAs("vertex")

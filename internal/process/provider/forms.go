@@ -7,7 +7,8 @@ import (
 	"raddle.dev/llm"
 )
 
-// patching matches the names of models that OpenAI has trained on its patches, whatever server has them: gpt-4.1, gpt-5 and later, o3, o4 and Codex.
+// patching matches the names of models that OpenAI has trained on its patches, whatever server has them: gpt-4.1, gpt-5
+// and later, o3, o4 and Codex.
 var patching = pattern.CompileLater(`(?i)(^|[/.:])(gpt-(4\.1|[5-9]|[1-9]\d)|o[34]|codex)\b`)
 
 // editForm returns the form in which a model writes changes of files. Old and new text works with every model.

@@ -9,8 +9,8 @@ import (
 	"raddle.dev/internal/storage/config"
 )
 
-// foreignForms are the beginnings of keys that others publish than the providers that raddle knows, with who they are. They are in the documentation of
-// each, and in the lists of tools that look for keys in repositories.
+// foreignForms are the beginnings of keys that others publish than the providers that raddle knows, with who they are.
+// They are in the documentation of each, and in the lists of tools that look for keys in repositories.
 var foreignForms = []config.Provider{
 	{Name: "GitHub", KeyForms: []string{"github_pat_", "ghp_"}},
 	{Name: "Hugging Face", KeyForms: []string{"hf_"}},
@@ -19,8 +19,8 @@ var foreignForms = []config.Provider{
 	{Name: "Cerebras", KeyForms: []string{"csk-"}},
 }
 
-// ownerOf returns who publishes that its keys begin like this one, with that beginning; "" if nobody does. A key with the beginning of another provider
-// belongs to that one: no beginning is that of a longer one.
+// ownerOf returns who publishes that its keys begin like this one, with that beginning; "" if nobody does. A key with
+// the beginning of another provider belongs to that one: no beginning is that of a longer one.
 func ownerOf(key string) (owner, form string) {
 	for _, p := range slices.Concat(config.Providers, foreignForms) {
 		for _, form := range p.KeyForms {
@@ -38,8 +38,9 @@ var placeholder = pattern.CompileLater(`(?i)^<.*>$|^\[.*\]$|\.\.\.|…|your[-_ ]
 // shortestKey is the length below which no key of a provider is.
 const shortestKey = 16
 
-// JudgeKey returns why a text can be no key, "" if it may be one. name is the provider that raddle knows and whose own address is called; "" for
-// other servers, which may take any text. The reason shows at most the first four characters of the text.
+// JudgeKey returns why a text can be no key, "" if it may be one. name is the provider that raddle knows and whose own
+// address is called; "" for other servers, which may take any text. The reason shows at most the first four characters
+// of the text.
 func JudgeKey(name, key string) string {
 	trimmed := strings.TrimSpace(key)
 	unquoted := strings.Trim(trimmed, "\"'`")

@@ -19,10 +19,12 @@ const commandSource = "a command"
 const (
 	keyCommandTime  = 30 * time.Second // that a command may take, with the time in which a person unlocks something
 	keyCommandLimit = 64 << 10         // bytes of its output
-	keyCommandPause = 10 * time.Second // in which a command that failed is not run again: calls at the same time ask the person once
+	// in which a command that failed is not run again: calls at the same time ask the person once
+	keyCommandPause = 10 * time.Second
 )
 
-// A keyCommand is a command of config.yaml that writes a key. It runs once for the whole process, when the key is first needed.
+// A keyCommand is a command of config.yaml that writes a key. It runs once for the whole process, when the key is first
+// needed.
 type keyCommand struct {
 	client string
 	words  []string
@@ -63,7 +65,9 @@ func (k *keyCommand) readKey(ctx context.Context, learned func(key string)) (str
 	if err == nil {
 		learned(key)
 	}
-	k.key, k.err, k.failed = key, err, time.Now()
+	k.key = key
+	k.err = err
+	k.failed = time.Now()
 	return key, err
 }
 

@@ -58,8 +58,8 @@ func NewResolver(c *config.Config, dirs config.Dirs, env environ.Environ) *Resol
 	}
 }
 
-// UseStoredKeys makes clients without a key in the configuration and the environment use the one that is stored for them. It must be called
-// before all other methods. learned is called with every key that is read.
+// UseStoredKeys makes clients without a key in the configuration and the environment use the one that is stored for
+// them. It must be called before all other methods. learned is called with every key that is read.
 func (r *Resolver) UseStoredKeys(keys *keystore.Store, learned func(key string)) {
 	r.stored = keys
 	r.learned = learned
@@ -73,7 +73,8 @@ func (r *Resolver) UseStoredKeys(keys *keystore.Store, learned func(key string))
 	}
 }
 
-// withKey returns a client that can be called: with the key that its command writes or that is stored for it, if it has no other.
+// withKey returns a client that can be called: with the key that its command writes or that is stored for it, if it has
+// no other.
 func (r *Resolver) withKey(ctx context.Context, c *client) (*client, error) {
 	if unset := c.FindUnset("api_base"); unset != nil {
 		return nil, failure.NewInvalid("set "+unset.Name+", or write the address", "client %q: %s", c.Name, unset)
@@ -129,12 +130,12 @@ func (r *Resolver) ForRun(recorded func() []string, replays func(file string)) *
 	}
 }
 
-// ConfineTranscripts makes agents replay only transcripts beneath their own directories: those of a server need not be its operator's. It must
-// be called before all other methods.
+// ConfineTranscripts makes agents replay only transcripts beneath their own directories: those of a server need not be
+// its operator's. It must be called before all other methods.
 func (r *Resolver) ConfineTranscripts() { r.confined = true }
 
-// AllowTranscript makes a model id, which a person at this machine named, name a transcript anywhere. It must be called before all other
-// methods.
+// AllowTranscript makes a model id, which a person at this machine named, name a transcript anywhere. It must be called
+// before all other methods.
 func (r *Resolver) AllowTranscript(id string) { r.named = id }
 
 // findClient returns the client and the model's name for an id.
@@ -214,8 +215,8 @@ func (r *Resolver) Hint(id string) string {
 	return cmp.Or(config.ClientHint(clientName), r.suggestID(id))
 }
 
-// suggestID returns the id that an unknown one probably means: a model without its client, or a misspelt client. Otherwise it says what ids
-// look like.
+// suggestID returns the id that an unknown one probably means: a model without its client, or a misspelt client.
+// Otherwise it says what ids look like.
 func (r *Resolver) suggestID(id string) string {
 	clientName, model, hasClient := strings.Cut(id, ":")
 	names := []string{}
@@ -272,7 +273,8 @@ func (r *Resolver) transcriptPath(dir string, c *client, name string) string {
 	return filepath.Join(dir, name)
 }
 
-// A transcriptPlace is where a transcript is, and the directory that it must not be outside of; "" if it may be anywhere.
+// A transcriptPlace is where a transcript is, and the directory that it must not be outside of; "" if it may be
+// anywhere.
 type transcriptPlace struct{ path, root string }
 
 // findTranscript returns the place of the transcript of a model id, for the client and name of the id.
@@ -329,15 +331,17 @@ func isTranscript(place transcriptPlace) bool {
 
 // ClientInfo is a client as it is shown to a person, without its key.
 type ClientInfo struct {
-	Client string   `json:"client"`
-	Type   string   `json:"type"`
-	Base   string   `json:"api_base,omitempty"`
-	Key    string   `json:"key,omitempty"`         // the variable that holds it, "config.yaml", "a command", "keychain" or "keys.json"
-	From   string   `json:"credentials,omitempty"` // where those of a cloud are from, if there is no key
-	Lacks  string   `json:"lacks,omitempty"`       // what is missing of the credentials of a cloud
-	Needs  string   `json:"needs,omitempty"`       // the variable to set to a key; empty: there is a key, or none is needed
-	Unset  []string `json:"unset,omitempty"`       // what config.yaml names and has no value, with its place
-	Ready  bool     `json:"ready"`                 // nothing is missing, as far as raddle can see without a call
+	Client string `json:"client"`
+	Type   string `json:"type"`
+	Base   string `json:"api_base,omitempty"`
+	// the variable that holds it, "config.yaml", "a command", "keychain" or "keys.json"
+	Key   string `json:"key,omitempty"`
+	From  string `json:"credentials,omitempty"` // where those of a cloud are from, if there is no key
+	Lacks string `json:"lacks,omitempty"`       // what is missing of the credentials of a cloud
+	// the variable to set to a key; empty: there is a key, or none is needed
+	Needs  string   `json:"needs,omitempty"`
+	Unset  []string `json:"unset,omitempty"` // what config.yaml names and has no value, with its place
+	Ready  bool     `json:"ready"`           // nothing is missing, as far as raddle can see without a call
 	Models []string `json:"models"`
 }
 

@@ -66,8 +66,9 @@ const (
 	mostModels = 2000
 )
 
-// ListServerModels asks a server for the names of its models, and returns them with the address that raddle is to call: with /v1 if the
-// server answers only there. The key may be "". It follows no redirect, which would take the key elsewhere.
+// ListServerModels asks a server for the names of its models, and returns them with the address that raddle is to call:
+// with /v1 if the server answers only there. The key may be "". It follows no redirect, which would take the key
+// elsewhere.
 func ListServerModels(ctx context.Context, address ServerAddress, key string) (base string, models []string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, serverWait)
 	defer cancel()
@@ -150,8 +151,8 @@ func describeNoServer(base string, err error) error {
 	return failure.NewUsage("", "%s cannot be reached: %v", base, err)
 }
 
-// readModelNames reads a list of models: {"data": [{"id": …}]} as most servers write it, {"models": [{"name": …}]}, or the list alone. It leaves out
-// names that no request could have.
+// readModelNames reads a list of models: {"data": [{"id": …}]} as most servers write it, {"models": [{"name": …}]}, or
+// the list alone. It leaves out names that no request could have.
 func readModelNames(text []byte) (names []string, ok bool) {
 	type named struct{ ID, Name, Model string }
 	var list []named
@@ -179,7 +180,8 @@ func readModelNames(text []byte) (names []string, ok bool) {
 	return slices.Compact(names), true
 }
 
-// NameServer returns a name for a new client that calls a server: that of its host, or "local" for an address of numbers and for this machine.
+// NameServer returns a name for a new client that calls a server: that of its host, or "local" for an address of
+// numbers and for this machine.
 func (r *Resolver) NameServer(address ServerAddress) string {
 	name := "local"
 	if net.ParseIP(address.Host) == nil && address.Host != "localhost" {

@@ -68,8 +68,8 @@ func FindTrial(r *Resolver, id string) (*Trial, error) {
 	return t, nil
 }
 
-// Open returns the model, as its client calls it, with the profile of a compatible server unless profile is "". Every connection of it goes through
-// watch. It opens none.
+// Open returns the model, as its client calls it, with the profile of a compatible server unless profile is "". Every
+// connection of it goes through watch. It opens none.
 func (t *Trial) Open(ctx context.Context, profile string, watch func(http.RoundTripper) http.RoundTripper) (llm.Model, error) {
 	c := *t.client
 	c.Profile = cmp.Or(profile, c.Profile)

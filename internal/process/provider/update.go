@@ -24,8 +24,9 @@ const CatalogueAddress = "https://models.dev/api.json"
 // updateWait is how long the server of a catalogue has.
 const updateWait = time.Minute
 
-// Update reads a catalogue from a file or an https address, checks it, and stores it in the directory of config.yaml, where later
-// processes find it. Only facts about models are taken over. A catalogue that cannot be read or makes no sense changes nothing.
+// Update reads a catalogue from a file or an https address, checks it, and stores it in the directory of config.yaml,
+// where later processes find it. Only facts about models are taken over. A catalogue that cannot be read or makes no
+// sense changes nothing.
 func (k *Catalogue) Update(ctx context.Context, source string) (catalogue.About, error) {
 	shown := source // its password stays here
 	if strings.Contains(source, "://") {

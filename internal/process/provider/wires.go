@@ -40,7 +40,8 @@ func (r *Resolver) openClientModel(ctx context.Context, c *client, name string) 
 	return &explainedModel{model: &leveledModel{model, facts, editForm(name)}, client: c, env: r.env}, nil
 }
 
-// leveledModel is a model whose requests have the efforts that the catalogue knows for it, and the tools in the form that it was trained on.
+// leveledModel is a model whose requests have the efforts that the catalogue knows for it, and the tools in the form
+// that it was trained on.
 type leveledModel struct {
 	model llm.Model
 	facts catalogue.Model
@@ -84,9 +85,11 @@ func openWire(ctx context.Context, c *client, name string, limits config.Config)
 
 // A wire is how the models of a type of clients are called.
 type wire struct {
-	open  func(ctx context.Context, c *client, s openai.Config) (llm.Model, error) // nil: they cannot be called
-	tools []string                                                                 // tools of the provider that it carries
-	embed func(e *embed.Config)                                                    // completes where models that embed are called; nil: there are none
+	open func(ctx context.Context, c *client, s openai.Config) (llm.Model, error) // nil: they cannot be called
+	// tools of the provider that it carries
+	tools []string
+	// completes where models that embed are called; nil: there are none
+	embed func(e *embed.Config)
 }
 
 // wires has the wire of each type of clients in [config.Providers].
@@ -211,7 +214,8 @@ func geminiConfig(s openai.Config) gemini.Config {
 	}
 }
 
-// usesResponses reports whether a client speaks OpenAI's Responses API, the wire of OpenAI itself unless the client names another.
+// usesResponses reports whether a client speaks OpenAI's Responses API, the wire of OpenAI itself unless the client
+// names another.
 func (c *client) usesResponses() bool {
 	return c.Wire == "responses" || c.Wire == "" && c.Type == "openai"
 }
@@ -236,7 +240,8 @@ func (c *client) contextOf(name string) int {
 	return c.Context
 }
 
-// bodyOf returns the members that every request for a model gets: those of the client, and those of the model instead where both have one.
+// bodyOf returns the members that every request for a model gets: those of the client, and those of the model instead
+// where both have one.
 func (c *client) bodyOf(name string) map[string]any {
 	i := slices.IndexFunc(c.Models, func(m config.Model) bool { return m.Name == name && len(m.Body) > 0 })
 	if i < 0 {

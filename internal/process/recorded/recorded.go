@@ -1,4 +1,5 @@
-// Package recorded holds two small agents whose models are recorded: a person can look at raddle without a key, a model and a network.
+// Package recorded holds two small agents whose models are recorded: a person can look at raddle without a key, a model
+// and a network.
 package recorded
 
 import (

@@ -15,8 +15,8 @@ import (
 	"raddle.dev/tool/permission"
 )
 
-// OpenBox returns the box for commands in a directory, with the toolbox that it belongs to: closing the shared toolboxes removes it. The error says
-// why none holds.
+// OpenBox returns the box for commands in a directory, with the toolbox that it belongs to: closing the shared
+// toolboxes removes it. The error says why none holds.
 func OpenBox(tools *toolbox.Shared, dir string) (*box.Box, *toolbox.Toolbox, error) {
 	tb := tools.NewToolbox(dir, "")
 	if _, err := tools.NewGate(tb, "", permission.NewModeSwitch(permission.ModeEdits)); err != nil {
@@ -29,8 +29,8 @@ func OpenBox(tools *toolbox.Shared, dir string) (*box.Box, *toolbox.Toolbox, err
 	return b, tb, err
 }
 
-// RunCommand runs a program with arguments in the box of a directory, and returns its exit code. out gets its output; errs gets its errors, and
-// then what it changed and what was held back. Both must be safe for use at the same time.
+// RunCommand runs a program with arguments in the box of a directory, and returns its exit code. out gets its output;
+// errs gets its errors, and then what it changed and what was held back. Both must be safe for use at the same time.
 func RunCommand(ctx context.Context, tools *toolbox.Shared, dir string, args []string, out, errs io.Writer) (code int, err error) {
 	b, tb, err := OpenBox(tools, dir)
 	if err != nil {

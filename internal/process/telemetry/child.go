@@ -38,7 +38,8 @@ func (r *Recording) recordTeam(ev graph.Event, value any) {
 	}
 }
 
-// endChild exports the span of an agent of a team. failed says why it has failed; "": it has not. The caller must hold mu.
+// endChild exports the span of an agent of a team. failed says why it has failed; "": it has not. The caller must hold
+// mu.
 func (r *Recording) endChild(id string, at time.Time, status, failed string) {
 	c := r.children[id]
 	if c == nil {

@@ -39,8 +39,9 @@ func newClient(to *Receiver, version string, redact redactFunc) *client {
 		agent:  "raddle/" + version + " OTLP-JSON",
 		redact: redact,
 		http: &http.Client{
-			Transport:     transport,
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // another host must not get the headers
+			Transport: transport,
+			// another host must not get the headers
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 	}
 	c.ended, c.end = context.WithCancel(context.Background())
@@ -152,7 +153,8 @@ func (c *client) postOnce(ctx context.Context, body []byte, encoding string) (ag
 	switch res.StatusCode {
 	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		seconds, _ := strconv.Atoi(res.Header.Get("Retry-After"))
-		again, after = true, time.Duration(seconds)*time.Second
+		again = true
+		after = time.Duration(seconds) * time.Second
 	}
 	if res.StatusCode/100 != 2 {
 		err = fmt.Errorf("the receiver %s answered %s", redact.RedactURL(c.to.URL), res.Status)

@@ -105,7 +105,8 @@ func (t *Telemetry) StartDrive(ctx context.Context, run Run) (context.Context, *
 	}
 	operation := operationAgent
 	if r.name = attrAgent.String(run.Agent); run.Graph {
-		operation, r.name = operationWorkflow, attrWorkflow.String(run.Agent)
+		operation = operationWorkflow
+		r.name = attrWorkflow.String(run.Agent)
 	}
 	list := append(r.identify(), attrOperation.String(operation), r.name, attrResumed.Bool(run.Resumed))
 	if run.Thread != run.ID {

@@ -22,10 +22,12 @@ import (
 	"raddle.dev/tool/permission"
 )
 
-// boxesDir is the directory of boxes among raddle's own files. It lies outside of the directories for temporary files, which boxes cover with layers.
+// boxesDir is the directory of boxes among raddle's own files. It lies outside of the directories for temporary files,
+// which boxes cover with layers.
 const boxesDir = "boxes"
 
-// asideDir is the directory among raddle's own files for what commands did to files that run later, where the box has no layer.
+// asideDir is the directory among raddle's own files for what commands did to files that run later, where the box has
+// no layer.
 const asideDir = "aside"
 
 // A runBox is the box of a run, which is made when a command needs it.
@@ -36,7 +38,8 @@ type runBox struct {
 	remove func()
 }
 
-// OpenBox returns the box of the run for commands that nothing else lets run. The first call makes it, and tries it. Close removes it.
+// OpenBox returns the box of the run for commands that nothing else lets run. The first call makes it, and tries it.
+// Close removes it.
 func (tb *Toolbox) OpenBox() (*box.Box, error) {
 	b := &tb.boxed
 	b.once.Do(func() {
@@ -47,7 +50,8 @@ func (tb *Toolbox) OpenBox() (*box.Box, error) {
 	return b.box, b.err
 }
 
-// serverName is the name by which rules know a server in a box when it connects to a host. No rule for a tool has it: only rules about any host open the network.
+// serverName is the name by which rules know a server in a box when it connects to a host. No rule for a tool has it:
+// only rules about any host open the network.
 const serverName = "(server)"
 
 // RequireBox returns an error that says why no box holds, for what must not do without one.
@@ -63,7 +67,8 @@ func (tb *Toolbox) RequireBox() error {
 	return nil
 }
 
-// ConfineScript runs a script that no person consented to in the box, without secrets in its environment. Without a box it fails: it must not run elsewhere.
+// ConfineScript runs a script that no person consented to in the box, without secrets in its environment. Without a box
+// it fails: it must not run elsewhere.
 func (tb *Toolbox) ConfineScript(ctx context.Context, c proc.Command) (proc.Result, error) {
 	b, err := tb.OpenBox()
 	if err != nil {
@@ -167,7 +172,8 @@ var toolCaches = []string{
 	".config/go", ".config/configstore", ".config/matplotlib",
 }
 
-// boxLayers returns the directories that commands in the box may write for themselves: those for temporary files, and caches of build tools.
+// boxLayers returns the directories that commands in the box may write for themselves: those for temporary files, and
+// caches of build tools.
 func (tb *Toolbox) boxLayers() (dirs []string) {
 	candidates := []string{"/tmp", "/var/tmp"}
 	if home := tb.shared.Dirs.Home; home != "" {
@@ -204,15 +210,16 @@ var secretPlaces = []string{
 	".config/age", ".config/sops", ".config/doctl", ".config/heroku", ".config/fly", ".fly", ".config/netlify", ".config/configstore", ".config/hcloud", ".config/1Password", ".electrum",
 }
 
-// plainFiles are hidden files directly below the home directory that programs cannot do without, and that hold no secrets as a rule.
+// plainFiles are hidden files directly below the home directory that programs cannot do without, and that hold no
+// secrets as a rule.
 var plainFiles = []string{".profile", ".bashrc", ".bash_profile", ".zshrc", ".zshenv", ".zprofile", ".inputrc", ".tool-versions", ".python-version", ".nvmrc", ".editorconfig", ".gitignore", ".gitignore_global"}
 
 // systemSecrets are files and directories of the system that hold secrets or sockets.
 var systemSecrets = []string{"/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/sudoers", "/etc/sudoers.d", "/etc/ssl/private", "/etc/krb5.keytab", "/run/secrets", "/run/user", "/run/credentials",
 	"/var/run/secrets", "/var/lib/docker", "/var/lib/containerd", "/var/lib/kubelet", "/run/docker.sock", "/run/containerd", "/run/dbus", "/boot", "/var/spool", "/var/mail", "/var/lib/postgresql", "/var/lib/mysql", "/var/log/journal"}
 
-// hiddenPaths returns what commands in the box see empty: secrets of the user and of the system, raddle's own files, files of the workspace that hold
-// variables, and what rules deny.
+// hiddenPaths returns what commands in the box see empty: secrets of the user and of the system, raddle's own files,
+// files of the workspace that hold variables, and what rules deny.
 func (tb *Toolbox) hiddenPaths() (paths []string) {
 	home := tb.shared.Dirs.Home
 	d := tb.shared.Dirs
@@ -278,7 +285,8 @@ func isPlainSettings(path string) bool {
 // secretWords are words of settings that hold secrets.
 var secretWords = []string{"extraheader", "password", "token", "secret", "authorization"}
 
-// filesIn returns the entries of one of raddle's directories, except some names. Directories of the configuration, such as agents and skills, are no secrets.
+// filesIn returns the entries of one of raddle's directories, except some names. Directories of the configuration, such
+// as agents and skills, are no secrets.
 func filesIn(dir string, except []string) (paths []string) {
 	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {
@@ -295,8 +303,8 @@ const maxSearched = 500_000
 // errTooMany says that the search for what must be hidden ended before it had seen everything.
 var errTooMany = fmt.Errorf("the workspace, or a directory that a rule about reading names, has more than %d entries: what must stay hidden cannot be found", maxSearched)
 
-// findHidden returns the files of the workspace that hold variables (.env), and what rules do not let tools read, wherever it is. It looks once per
-// run: a file of variables that a command writes later is the command's own.
+// findHidden returns the files of the workspace that hold variables (.env), and what rules do not let tools read,
+// wherever it is. It looks once per run: a file of variables that a command writes later is the command's own.
 func (tb *Toolbox) findHidden() []string {
 	tb.searchOnce.Do(func() {
 		hidden := tb.policy.HiddenFilter("fs_cat")

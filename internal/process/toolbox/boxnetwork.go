@@ -30,7 +30,8 @@ const maxRefused = 20
 // listVariables returns what names the proxy to programs.
 func (n *boxNetwork) listVariables() []string { return netproxy.ListVariables(box.ProxyAddress, "") }
 
-// serveProxy serves the proxy on a listener in the network of the box, to a command that may also reach hosts: names, with a port that is none of the web.
+// serveProxy serves the proxy on a listener in the network of the box, to a command that may also reach hosts: names,
+// with a port that is none of the web.
 func (n *boxNetwork) serveProxy(ctx context.Context, l net.Listener, hosts []string) error {
 	judge := func(_ context.Context, to netproxy.Destination) netproxy.Ruling { return n.judgeHost(to, hosts) }
 	p := &netproxy.Proxy{Judge: judge, Log: n.noteAttempt}
@@ -47,7 +48,8 @@ func reachesHost(hosts []string, to netproxy.Destination) bool {
 	})
 }
 
-// judgeHost decides about a destination by the rules, and by the hosts that a command was allowed. No rule that denies is overruled.
+// judgeHost decides about a destination by the rules, and by the hosts that a command was allowed. No rule that denies
+// is overruled.
 func (n *boxNetwork) judgeHost(to netproxy.Destination, hosts []string) netproxy.Ruling {
 	switch d := n.policy.DecideHost(n.tool, to.Host, to.Port); {
 	case d.Verdict == permission.Allow:

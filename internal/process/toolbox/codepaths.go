@@ -71,7 +71,8 @@ func namedBeside(dir string) (paths []string) {
 			continue
 		}
 		if up := filepath.Dir(dir); bytes.Contains(text, []byte("/utils/")) && filepath.Base(up) == "agents" {
-			add(filepath.Join(filepath.Dir(up), "utils")) // in a collection laid out like llm-functions: see package script
+			// in a collection laid out like llm-functions: see package script
+			add(filepath.Join(filepath.Dir(up), "utils"))
 		}
 		for line := range strings.Lines(string(text)) {
 			if !strings.Contains(line, "../") || !loads().MatchString(line) {

@@ -20,8 +20,8 @@ type ImplicitDir struct {
 	// Packages reports whether it holds interpreters and packages, such as .venv. Until
 	// the user consents, those of the system are used. Files are empty.
 	Packages bool
-	// Servers reports whether Dir is the file in which the project lists MCP servers. Until the user consents, they are not started. Files say what
-	// they are.
+	// Servers reports whether Dir is the file in which the project lists MCP servers. Until the user consents, they are
+	// not started. Files say what they are.
 	Servers bool
 	// Skills reports whether it holds skills. Until the user consents, agents do not see them. Files are
 	// their names with what they bring.
@@ -92,8 +92,8 @@ func (s *Shared) RecordConsent(u ImplicitDir) error {
 	return s.keepTrusted(u) // behind the consent: a copy without one would say that the user has agreed
 }
 
-// RecordRefusal records that the user does not want packages, skills or servers of the project to be used, so that raddle does
-// not ask again. It has no effect on other directories.
+// RecordRefusal records that the user does not want packages, skills or servers of the project to be used, so that
+// raddle does not ask again. It has no effect on other directories.
 func (s *Shared) RecordRefusal(u ImplicitDir) error {
 	if !u.Packages && !u.Skills && !u.Servers {
 		return nil

@@ -45,7 +45,8 @@ const (
 	projectFile = ".raddle/permissions.yaml"
 )
 
-// NewGate reads the rules for a run in a workspace, with the directory of the agent that the user named; "": the user named none. Each decision reads the mode, which may be nil.
+// NewGate reads the rules for a run in a workspace, with the directory of the agent that the user named; "": the user
+// named none. Each decision reads the mode, which may be nil.
 func (s *Shared) NewGate(tb *Toolbox, agentDir string, mode *permission.ModeSwitch) (*Gate, error) {
 	remember := filepath.Join(s.Dirs.Config, grantsFile)
 	project := filepath.Join(tb.workspace, projectFile)

@@ -33,8 +33,8 @@ type hookSource struct {
 	boxed   bool   // its commands run in the box, where one holds: they are not the user's own
 }
 
-// OpenHooks reads the hooks of the project, and returns what finds the hooks around the work of an agent: see [flow.Tooling]. Those of raddle's configuration run
-// first, then those of the agent, then those of the project.
+// OpenHooks reads the hooks of the project, and returns what finds the hooks around the work of an agent: see
+// [flow.Tooling]. Those of raddle's configuration run first, then those of the agent, then those of the project.
 func (tb *Toolbox) OpenHooks() (func(agentDir string, own []hook.Hook) agent.FindHooks, error) {
 	s := tb.shared
 	project, err := readProjectHooks(tb.workspace)
@@ -83,7 +83,8 @@ func needsConsent(dir string) string {
 	return fmt.Sprintf("the hooks of %s need your consent as they are now. Start raddle at a terminal, which asks for it, or remove them", dir)
 }
 
-// refuseUntrusted returns what answers instead of a hook before calls without consent: the call, which the hook should have looked at, is not made.
+// refuseUntrusted returns what answers instead of a hook before calls without consent: the call, which the hook should
+// have looked at, is not made.
 func refuseUntrusted(dir string) func(context.Context, agent.HookInput) (agent.HookAnswer, error) {
 	return func(context.Context, agent.HookInput) (agent.HookAnswer, error) {
 		return agent.HookAnswer{}, errors.New(needsConsent(dir))

@@ -49,7 +49,8 @@ func (tb *Toolbox) FoundPackages(agentDir string) (dirs []string) {
 	}
 	add(filepath.Join(tb.workspace, ".venv"))
 	if agentDir != "" && isBelow(agentDir, tb.workspace) {
-		for dir := filepath.Dir(agentDir); dir != tb.workspace && isBelow(dir, tb.workspace); dir = filepath.Dir(dir) { // the root is its own parent
+		// the root is its own parent
+		for dir := filepath.Dir(agentDir); dir != tb.workspace && isBelow(dir, tb.workspace); dir = filepath.Dir(dir) {
 			add(filepath.Join(dir, "node_modules"))
 		}
 	}

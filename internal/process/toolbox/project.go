@@ -21,7 +21,8 @@ const ProjectServersFile = ".mcp.json"
 // largestProject is the size in bytes above which such a file is not read.
 const largestProject = 1 << 20
 
-// readProject returns the servers that a workspace lists, and the digest of the file. A missing file has no servers and no digest.
+// readProject returns the servers that a workspace lists, and the digest of the file. A missing file has no servers and
+// no digest.
 func readProject(workspace string) (file mcp.File, digest string, err error) {
 	path := filepath.Join(workspace, ProjectServersFile)
 	text, err := plainfile.ReadBeneath(workspace, ProjectServersFile, largestProject)
@@ -36,8 +37,8 @@ func readProject(workspace string) (file mcp.File, digest string, err error) {
 	return file, hex.EncodeToString(sum[:]), err
 }
 
-// openProject returns the servers of the project that an agent wants, by their ids, nil if there are none or without consent. known are the ids of other files, which count
-// first. What is opened is the text that the consent is for.
+// openProject returns the servers of the project that an agent wants, by their ids, nil if there are none or without
+// consent. known are the ids of other files, which count first. What is opened is the text that the consent is for.
 func (tb *Toolbox) openProject(wanted, known []string, set *flow.Toolset) *mcp.Servers {
 	file, digest, err := readProject(tb.workspace)
 	if err != nil {

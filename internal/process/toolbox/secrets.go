@@ -60,8 +60,8 @@ func (s *Shared) addVariables(env environ.Environ) {
 	}
 }
 
-// AddDotenv adds the secrets in the .env file of a directory. Scripts get no variables from a file outside of it, so neither does the redactor, except
-// where the user keeps the files of raddle.
+// AddDotenv adds the secrets in the .env file of a directory. Scripts get no variables from a file outside of it, so
+// neither does the redactor, except where the user keeps the files of raddle.
 func (s *Shared) AddDotenv(dir string) {
 	if dir == "" {
 		return
@@ -78,7 +78,8 @@ func (s *Shared) AddDotenv(dir string) {
 	s.addVariables(env)
 }
 
-// plainVariables are variables that commands cannot do without. They hold no secrets, even if a weak password occurs in their values.
+// plainVariables are variables that commands cannot do without. They hold no secrets, even if a weak password occurs in
+// their values.
 var plainVariables = []string{"PATH", "HOME", "PWD", "SHELL", "TERM", "TMPDIR", "USER", "LOGNAME", "LANG"}
 
 // isSecretVariable reports whether a variable of the environment has a secret in it, as far as the redactor knows.

@@ -70,7 +70,8 @@ func askFiles[T any](s *serverTools, ids []string, ask func(f *mcp.Servers, own 
 	return answers
 }
 
-// reportNew records errors and returns those that were not returned before. It removes servers that cannot be used from left. The caller must hold mu.
+// reportNew records errors and returns those that were not returned before. It removes servers that cannot be used from
+// left. The caller must hold mu.
 func (s *serverTools) reportNew(ctx context.Context, errs []error, left map[string]bool) (fresh []error) {
 	for _, err := range errs {
 		if e, ok := errors.AsType[*mcp.ServerError](err); ok && ctx.Err() == nil {

@@ -16,13 +16,14 @@ import (
 // skillsDir is the name of directories of skills.
 const skillsDir = "skills"
 
-// ProjectSkillDirs returns the directories of skills in a workspace, which need not exist. The first with a skill of a name counts.
+// ProjectSkillDirs returns the directories of skills in a workspace, which need not exist. The first with a skill of a
+// name counts.
 func ProjectSkillDirs(workspace string) []string {
 	return []string{filepath.Join(workspace, ".raddle", skillsDir), filepath.Join(workspace, ".agents", skillsDir), filepath.Join(workspace, skillsDir)}
 }
 
-// SkillDirs returns the directories of skills that agents may use: those of the workspace that the user has consented to, and the user's
-// own.
+// SkillDirs returns the directories of skills that agents may use: those of the workspace that the user has consented
+// to, and the user's own.
 func (tb *Toolbox) SkillDirs() (dirs []string) {
 	s := tb.shared
 	for _, dir := range ProjectSkillDirs(tb.workspace) {

@@ -22,8 +22,8 @@ import (
 // syntaxTimeout limits how long bash may take to read one file.
 const syntaxTimeout = 10 * time.Second
 
-// CheckSyntax returns the syntax errors of an agent's bash files: its tools, and the scripts of its nodes. bash reads the files (bash -n) and runs
-// nothing of them. Without bash there are no findings.
+// CheckSyntax returns the syntax errors of an agent's bash files: its tools, and the scripts of its nodes. bash reads
+// the files (bash -n) and runs nothing of them. Without bash there are no findings.
 func (s *Shared) CheckSyntax(ctx context.Context, a *flow.Agent) (found []strictyaml.Finding) {
 	var files []string
 	for _, file := range a.ScriptFiles() {

@@ -40,12 +40,15 @@ type Shared struct {
 	Config *config.Config
 
 	OpenMemory func() (memory.Store, error) // opens the store of the tools of memory; nil: there is none
-	Embedder   func() memory.Embedder       // returns the model that finds what is remembered by meaning; nil, or a nil model: by words only
-	StoredKeys func() []string              // returns keys of providers in files, which are secrets; nil: none. It must not change after the first use
+	// returns the model that finds what is remembered by meaning; nil, or a nil model: by words only
+	Embedder func() memory.Embedder
+	// returns keys of providers in files, which are secrets; nil: none. It must not change after the first use
+	StoredKeys func() []string
 
 	Logins *mcplogin.Tokens // to MCP servers; nil: none
 
-	NoBox bool // commands that nothing else lets run ask, also where a box holds; it must not change after the first use
+	// commands that nothing else lets run ask, also where a box holds; it must not change after the first use
+	NoBox bool
 
 	env     environ.Environ
 	log     *slog.Logger // nil: no log
@@ -59,7 +62,8 @@ type Shared struct {
 
 	mu    sync.Mutex
 	boxes []*Toolbox
-	trees map[string]string // digests of directories with packages, "" for a missing one, from the first time they were needed
+	// digests of directories with packages, "" for a missing one, from the first time they were needed
+	trees map[string]string
 }
 
 // NewShared returns what the toolboxes of a process share. log may be nil.
@@ -91,16 +95,17 @@ func (s *Shared) Close() error {
 // A Toolbox opens the tools of the agents of a run: files of the agent and of the
 // user, tools that come with the program, and MCP servers.
 type Toolbox struct {
-	// Log is the log of servers, and Terminal lends the terminal to the script that makes the instructions of the agent that was started; the
-	// error says why there is none. Both may be nil, and change only before tools are opened.
+	// Log is the log of servers, and Terminal lends the terminal to the script that makes the instructions of the agent
+	// that was started; the error says why there is none. Both may be nil, and change only before tools are opened.
 	Log      *slog.Logger
 	Terminal func() (*Terminal, error)
 
 	// Person reports that a person is at a terminal: see [permission.Policy]. It changes only before NewGate.
 	Person bool
 
-	// Approved are directories of agents whose scripts the user approved when the run started, with the files that they have now. Homes are
-	// the directories in which agents had their .env files then, by their directories now. Both change only before tools are opened.
+	// Approved are directories of agents whose scripts the user approved when the run started, with the files that they
+	// have now. Homes are the directories in which agents had their .env files then, by their directories now. Both
+	// change only before tools are opened.
 	Approved []string
 	Homes    map[string]string
 
@@ -121,14 +126,17 @@ type Toolbox struct {
 
 	mu      sync.Mutex
 	servers map[string]*mcp.Servers // by the path of their file
-	agents  map[string][]string     // directories of agents, each with the paths that codePaths has found for it; nil until then
-	trusted map[string]bool         // tools by name: true if the user named their agent or installed their file; false if the user approved none of that name
+	// directories of agents, each with the paths that codePaths has found for it; nil until then
+	agents map[string][]string
+	// tools by name: true if the user named their agent or installed their file; false if the user approved none of
+	// that name
+	trusted map[string]bool
 }
 
 var _ flow.Toolbox = (*Toolbox)(nil)
 
-// NewToolbox returns the toolbox of a run in a workspace. named is the directory of the agent that the user named. Close of
-// the Shared closes it.
+// NewToolbox returns the toolbox of a run in a workspace. named is the directory of the agent that the user named.
+// Close of the Shared closes it.
 func (s *Shared) NewToolbox(workspace, named string) *Toolbox {
 	tb := &Toolbox{
 		shared:    s,

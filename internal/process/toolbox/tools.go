@@ -27,12 +27,13 @@ type askFunc func(ctx context.Context, open []graph.Question) (answers []graph.A
 
 // ToolInfo is a tool as it is shown to a person.
 type ToolInfo struct {
-	Name        string          `json:"name"`
-	Description string          `json:"description"`
-	From        string          `json:"from"`   // built-in, or script
-	Effect      string          `json:"effect"` // of a second call: read-only, idempotent, dangerous, or "" if it is not declared
-	Asks        CallRule        `json:"asks"`
-	Schema      json.RawMessage `json:"schema"`
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	From        string `json:"from"` // built-in, or script
+	// of a second call: read-only, idempotent, dangerous, or "" if it is not declared
+	Effect string          `json:"effect"`
+	Asks   CallRule        `json:"asks"`
+	Schema json.RawMessage `json:"schema"`
 }
 
 // A CallRule says whether raddle asks before it calls a tool.

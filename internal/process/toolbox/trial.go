@@ -21,9 +21,9 @@ type Trial struct {
 	Asks   *graph.Question // the call was not made: it needs this permission
 }
 
-// TryTool makes one call of a tool of the list if the rules of the user allow it, or if a person has allowed exactly this call: allowed is the ID
-// of the question that an earlier trial returned. A call that a rule denies is an error, and so is a tool that asks something itself. It starts no
-// server.
+// TryTool makes one call of a tool of the list if the rules of the user allow it, or if a person has allowed exactly
+// this call: allowed is the ID of the question that an earlier trial returned. A call that a rule denies is an error,
+// and so is a tool that asks something itself. It starts no server.
 func (l *ToolList) TryTool(ctx context.Context, c runs.ToolCall, allowed string) (Trial, error) {
 	i := slices.IndexFunc(l.tools, func(t tool.Tool) bool { return t.Name == c.Tool })
 	if i < 0 {
@@ -53,8 +53,8 @@ func (l *ToolList) TryTool(ctx context.Context, c runs.ToolCall, allowed string)
 	return Trial{Output: text, Failed: failed}, err
 }
 
-// newTrialQuestion returns the question whether a call may be made. Its ID is a hash of what a person reads: another call, or the same one with
-// other consequences, is another question.
+// newTrialQuestion returns the question whether a call may be made. Its ID is a hash of what a person reads: another
+// call, or the same one with other consequences, is another question.
 func (l *ToolList) newTrialQuestion(t tool.Tool, c runs.ToolCall, d agent.Decision) (*graph.Question, error) {
 	secrets := l.shared.SecretSet()
 	prompt, data := d.DescribeCall(t, tool.Call{ID: "call", Args: c.Args}, secrets.Text)

@@ -53,7 +53,8 @@ func (s *Shared) readTrusted(u ImplicitDir) map[string]trustedFile {
 	case u.Packages:
 		return nil // thousands of files, too many to read
 	case u.Servers:
-		root, names = filepath.Dir(u.Dir), []string{filepath.Base(u.Dir)}
+		root = filepath.Dir(u.Dir)
+		names = []string{filepath.Base(u.Dir)}
 	case u.Skills:
 		names = listFiles(u.Dir)
 	}
@@ -91,7 +92,8 @@ func listFiles(dir string) (names []string) {
 	return names
 }
 
-// stampFile tells a long file from a later version of it without reading it: the digest that consent is bound to covers its content.
+// stampFile tells a long file from a later version of it without reading it: the digest that consent is bound to covers
+// its content.
 func stampFile(path string) string {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -115,8 +117,8 @@ func (s *Shared) keepTrusted(u ImplicitDir) error {
 	return config.WritePrivate(s.trustedPath(u.Dir), text)
 }
 
-// compareTrusted sets what a directory has now, when a person has last agreed to it, and what has changed since. What cannot be read was never
-// agreed to.
+// compareTrusted sets what a directory has now, when a person has last agreed to it, and what has changed since. What
+// cannot be read was never agreed to.
 func (s *Shared) compareTrusted(u *ImplicitDir) {
 	u.seen = s.readTrusted(*u)
 	text, err := plainfile.Read(s.trustedPath(u.Dir), mostTrusted*2*longestTrusted)
@@ -145,7 +147,8 @@ func (s *Shared) compareTrusted(u *ImplicitDir) {
 			u.Changes = append(u.Changes, c)
 			continue
 		}
-		lines := strings.SplitAfterN(udiff.Unified("", "", textOf(before), textOf(after)), "\n", 3) // the first two are names
+		// the first two are names
+		lines := strings.SplitAfterN(udiff.Unified("", "", textOf(before), textOf(after)), "\n", 3)
 		c.Diff = lines[len(lines)-1]
 		u.Changes = append(u.Changes, c)
 	}

@@ -40,13 +40,15 @@ func newPlan(s *graph.Structure) *plan {
 		p.nodes[name], p.order, kinds[name] = &planNode{labels: map[string][]string{}}, append(p.order, name), s.Nodes[i].Kind
 	}
 	for _, e := range s.Edges {
-		from, key := p.nodes[e.From], edgeKey{e.From, e.To, e.Label}
+		from := p.nodes[e.From]
+		key := edgeKey{e.From, e.To, e.Label}
 		if from == nil || e.To == graph.End || slices.Contains(from.labels[e.To], e.Label) {
 			continue
 		}
 		p.edges = append(p.edges, key)
 		if e.Kind == graph.EdgeRoute && kinds[e.From] == mapKind {
-			from.branch, from.branchLabel = e.To, e.Label
+			from.branch = e.To
+			from.branchLabel = e.Label
 			continue
 		}
 		from.labels[e.To] = append(from.labels[e.To], e.Label)

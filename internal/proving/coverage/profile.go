@@ -75,8 +75,8 @@ func (c *counts) addRepeats(key string, n int) {
 	c.repeats[key].add(n)
 }
 
-// AddAnswer adds the answer to a question of the run, before the events that follow from it: it decides which of several
-// routes between the same two nodes was taken.
+// AddAnswer adds the answer to a question of the run, before the events that follow from it: it decides which of
+// several routes between the same two nodes was taken.
 func (r *Run) AddAnswer(q graph.Question, value any) {
 	if text, ok := value.(string); ok {
 		node, _, _ := strings.Cut(q.ID, "#")
@@ -86,7 +86,8 @@ func (r *Run) AddAnswer(q graph.Question, value any) {
 
 // AddEvent adds an event of the run. The events of several drives of a run may follow each other.
 func (r *Run) AddEvent(ev graph.Event) {
-	plan, in := r.profile.plan, ""
+	plan := r.profile.plan
+	in := ""
 	if ev.Path != "" {
 		if in = plan.findMap(ev.Path); in == "" {
 			return // of another agent, or of the loop of a model
@@ -127,7 +128,8 @@ func (r *Run) addTask(ev graph.Event, in string) {
 	r.taken.edges[edgeKey{in, ev.Node, plan.nodes[in].branchLabel}]++
 }
 
-// addMove records that a node led to another one. Without an answer, nothing says which of several edges between the two was followed: all count.
+// addMove records that a node led to another one. Without an answer, nothing says which of several edges between the
+// two was followed: all count.
 func (r *Run) addMove(from, to string) {
 	n := r.profile.plan.nodes[from]
 	if n == nil || len(n.labels[to]) == 0 {
@@ -174,6 +176,8 @@ func (r *Run) End() {
 			p.taken.repeats[key] = &Repeats{}
 		}
 		all := p.taken.repeats[key]
-		all.Zero, all.One, all.Many = all.Zero || n.Zero, all.One || n.One, all.Many || n.Many
+		all.Zero = all.Zero || n.Zero
+		all.One = all.One || n.One
+		all.Many = all.Many || n.Many
 	}
 }

@@ -35,8 +35,8 @@ type Edge struct {
 	Taken int    `json:"taken"`
 }
 
-// A Loop says how often a loop, or a map over a list, was repeated in a run. It is not part of the percentage: not every
-// loop can be passed without a repetition, or repeated.
+// A Loop says how often a loop, or a map over a list, was repeated in a run. It is not part of the percentage: not
+// every loop can be passed without a repetition, or repeated.
 type Loop struct {
 	Name string `json:"name"`
 	Repeats
@@ -143,7 +143,8 @@ func (r Repeats) missing() string {
 // AddToPicture sets what was reached in the options of a picture of the agent.
 func (r Report) AddToPicture(o *draw.Options) {
 	o.Title = fmt.Sprintf("%s · %.1f %% covered", r.Agent, r.Percent)
-	o.Run, o.Taken = map[string]draw.Note{}, map[[2]string]bool{}
+	o.Run = map[string]draw.Note{}
+	o.Taken = map[[2]string]bool{}
 	for _, n := range r.Nodes {
 		if n.Visits > 0 {
 			o.Run[n.Name] = draw.Note{Status: draw.StatusDone, Text: fmt.Sprintf("%d×", n.Visits)}

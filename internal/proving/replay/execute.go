@@ -42,7 +42,8 @@ func (x *execution) run(ctx context.Context) error {
 		return err
 	}
 	defer p.Close()
-	x.process, x.threads = p, map[string]string{}
+	x.process = p
+	x.threads = map[string]string{}
 	st, err := p.Runs.OpenStore()
 	if err != nil {
 		return err
@@ -63,8 +64,8 @@ func (x *execution) run(ctx context.Context) error {
 	return nil
 }
 
-// openProcess opens a process whose runs are in memory, that traces nothing, and has the environment and the settings of the
-// recorded run.
+// openProcess opens a process whose runs are in memory, that traces nothing, and has the environment and the settings
+// of the recorded run.
 func (x *execution) openProcess() (*app.Process, error) {
 	rec := x.recording.Record
 	var env []string
@@ -88,7 +89,10 @@ func (x *execution) openProcess() (*app.Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.Config.Model, p.Config.Temperature, p.Config.TopP, p.Config.Session = rec.Model, rec.Temperature, rec.TopP, ""
+	p.Config.Model = rec.Model
+	p.Config.Temperature = rec.Temperature
+	p.Config.TopP = rec.TopP
+	p.Config.Session = ""
 	p.Tools.Embedder = nil // nothing is sent
 	if p.Config.FunctionCalling = nil; rec.NoSpawn {
 		p.Config.FunctionCalling = new(false)
@@ -149,7 +153,9 @@ func (x *execution) runSegment(ctx context.Context, s *segment, next *segment) e
 	defer cancel()
 	p := x.player
 	p.mu.Lock()
-	p.segment, p.cancel, p.ended = s, cancel, ""
+	p.segment = s
+	p.cancel = cancel
+	p.ended = ""
 	p.mu.Unlock()
 	run, err := x.prepareRun(ctx, s)
 	if run == nil || err != nil {
@@ -192,7 +198,8 @@ func (p *player) watch(ev graph.Event) {
 	}
 }
 
-// compareSteps compares the steps of this execution with those of the recording, oldest first. An earlier difference counts.
+// compareSteps compares the steps of this execution with those of the recording, oldest first. An earlier difference
+// counts.
 func (x *execution) compareSteps(s *segment, thread string, before int64) error {
 	var entries []history.Entry
 	for e, err := range history.Entries(context.Background(), x.store, thread) {
@@ -218,7 +225,8 @@ func (x *execution) compareSteps(s *segment, thread string, before int64) error 
 				if nodes != "" {
 					node = strings.TrimPrefix(node+"/"+nodes, "/")
 				}
-				p.diff, p.ended = &Difference{What: "path", Node: node, Run: s.run, Record: s.seqs[stepID{e.Path, e.Step}], Was: nextText(was), Is: nextText(e.Next), Message: "leads to " + nextText(e.Next) + " instead of " + nextText(was)}, ""
+				p.diff = &Difference{What: "path", Node: node, Run: s.run, Record: s.seqs[stepID{e.Path, e.Step}], Was: nextText(was), Is: nextText(e.Next), Message: "leads to " + nextText(e.Next) + " instead of " + nextText(was)}
+				p.ended = ""
 				return nil
 			}
 		}
@@ -268,15 +276,18 @@ func (x *execution) compareEnd(s *segment, run *app.Run, res graph.Result, faile
 		p.ended = fmt.Sprintf("the recording ends here (%s)", s.status)
 		return nil
 	case p.trace.output != s.output && (p.base == nil || p.base.output != p.trace.output):
-		d.What, d.Was, d.Is, d.Message = "output", s.output, p.trace.output, "the output differs"
+		d.What = "output"
+		d.Was = s.output
+		d.Is = p.trace.output
+		d.Message = "the output differs"
 		p.diff = d
 		return nil
 	}
 	return x.compareState(s, run)
 }
 
-// compareState compares the state of a graph at its end with that of the execution of the recorded files. The caller must hold
-// mu of the player.
+// compareState compares the state of a graph at its end with that of the execution of the recorded files. The caller
+// must hold mu of the player.
 func (x *execution) compareState(s *segment, run *app.Run) error {
 	p := x.player
 	if run.Agent.Config != nil {
@@ -296,7 +307,8 @@ func (x *execution) compareState(s *segment, run *app.Run) error {
 	keys := slices.Concat(slices.Collect(maps.Keys(p.base.state)), slices.Collect(maps.Keys(p.trace.state)))
 	slices.Sort(keys)
 	for _, key := range slices.Compact(keys) {
-		was, is := p.base.state[key], p.trace.state[key]
+		was := p.base.state[key]
+		is := p.trace.state[key]
 		if was != is {
 			p.diff = &Difference{What: "state", Run: s.run, Was: indentJSON(was), Is: indentJSON(is), Message: "the value of the key " + key + " at the end differs"}
 			return nil

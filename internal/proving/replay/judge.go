@@ -25,16 +25,18 @@ const (
 
 // A JudgedCall is a recorded call, with what was decided then and what other rules say now.
 type JudgedCall struct {
-	Path     string          `json:"path,omitempty"` // nodes and agents above the conversation, each followed by a slash
+	// nodes and agents above the conversation, each followed by a slash
+	Path     string          `json:"path,omitempty"`
 	ID       string          `json:"id"`
 	Tool     string          `json:"tool"`
 	Args     json.RawMessage `json:"args"` // with which it was made
 	Then     string          `json:"then"` // what was decided, in words
 	Now      string          `json:"now"`  // "run", "ask" or "deny"
 	Changed  bool            `json:"changed"`
-	Stricter bool            `json:"stricter"`          // it passed then, and would ask or be denied now
-	Grounds  []agent.Ground  `json:"grounds"`           // what decides now
-	Unknown  bool            `json:"unknown,omitempty"` // its tool is not known here, so that it was judged as one that declares nothing
+	Stricter bool            `json:"stricter"` // it passed then, and would ask or be denied now
+	Grounds  []agent.Ground  `json:"grounds"`  // what decides now
+	// its tool is not known here, so that it was judged as one that declares nothing
+	Unknown bool `json:"unknown,omitempty"`
 
 	call string // for people
 	was  string // Then in fewer words
@@ -53,7 +55,8 @@ type Judgement struct {
 	Notes   []string     `json:"notes"`
 }
 
-// JudgeCalls judges every recorded call of a run by the rules of a file, instead of those of the user and the project. It makes no call and asks no model.
+// JudgeCalls judges every recorded call of a run by the rules of a file, instead of those of the user and the project.
+// It makes no call and asks no model.
 func JudgeCalls(ctx context.Context, p *app.Process, j Job, file string) (*Judgement, error) {
 	rec := *j.Recording.Record
 	res := &Result{Changes: []string{}}
@@ -108,14 +111,17 @@ func (o *Judgement) addCall(ctx context.Context, judge *app.RulesJudge, c *runs.
 		j.Args = c.MadeWith
 	}
 	if p := c.Permission; p != nil && slices.ContainsFunc(p.Grounds, func(g agent.Ground) bool { return g.By == "hook" || g.By == "call" }) {
-		j.Now, j.Grounds = wouldDeny, p.Grounds // no rule was asked
+		j.Now = wouldDeny
+		j.Grounds = p.Grounds // no rule was asked
 	} else if err := j.judge(ctx, judge); err != nil {
 		return err
 	}
-	then, asked := wouldRun, false
+	then := wouldRun
+	asked := false
 	switch p := c.Permission; {
 	case p != nil && p.Verdict == "ask":
-		then, asked = wouldAsk, true
+		then = wouldAsk
+		asked = true
 	case p != nil && p.Verdict == "deny" || p == nil && c.Refused:
 		then = wouldDeny
 	}

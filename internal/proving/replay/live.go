@@ -10,8 +10,9 @@ import (
 	"raddle.dev/internal/storage/runs"
 )
 
-// NewLive returns the request for a new run of a replayed one: recorded effects answer until something differs, and from there
-// on models, tools and scripts are called. answers are the recorded answers to the questions before that, as ID=TEXT.
+// NewLive returns the request for a new run of a replayed one: recorded effects answer until something differs, and
+// from there on models, tools and scripts are called. answers are the recorded answers to the questions before that, as
+// ID=TEXT.
 func (r *Result) NewLive(rec *Recording) (req app.Request, answers []string, err error) {
 	if len(rec.segments) != 1 || rec.segments[0].first.Kind != journal.KindStart {
 		return req, nil, failure.NewUsage("fork the run instead: raddle runs fork "+rec.Run+"@N", "a turn of a session, a fork and an edited run cannot be continued live")
@@ -22,7 +23,8 @@ func (r *Result) NewLive(rec *Recording) (req app.Request, answers []string, err
 	s := rec.segments[0]
 	p := &player{base: cmp.Or(r.base, newTrace()), live: true, segment: s, trace: newTrace(), cancel: func() {}}
 	req = newRequest(s, r.Directory)
-	req.ID, req.Transient = "", false
+	req.ID = ""
+	req.Transient = false
 	req.Adjust = p.adjustHost
 	if _, _, ok := runs.SessionOf(s.thread); ok {
 		req.Session = "temp"

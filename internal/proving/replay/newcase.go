@@ -27,8 +27,8 @@ import (
 	"raddle.dev/llm/script"
 )
 
-// NewCase makes a test case of a run that was replayed: with the recorded replies, results and answers, and with the prompts, the
-// path and the output that are expected.
+// NewCase makes a test case of a run that was replayed: with the recorded replies, results and answers, and with the
+// prompts, the path and the output that are expected.
 func (r *Result) NewCase(rec *Recording) (*testcase.Case, error) {
 	if len(rec.segments) != 1 || rec.segments[0].first.Kind != journal.KindStart {
 		return nil, errors.New("a test case can be made of a run that was started, but not of a turn of a session, a fork or an edited run")
@@ -66,7 +66,8 @@ type executed struct {
 	keys  []string
 }
 
-// listExecutions returns the executions of nodes that asked models or ran scripts, by the names of the nodes. names has the order.
+// listExecutions returns the executions of nodes that asked models or ran scripts, by the names of the nodes. names has
+// the order.
 func (b *caseBuilder) listExecutions(kind string, wanted func(key string) bool) (names []string, list map[string][]*executed) {
 	list = map[string][]*executed{}
 	for _, key := range b.result.trace.order {
@@ -105,13 +106,15 @@ func (b *caseBuilder) addModels() {
 		var faults []string
 		for _, e := range list[name] {
 			last := e.keys[len(e.keys)-1]
-			fault, output := testcase.FaultNone, any("")
+			fault := testcase.FaultNone
+			output := any("")
 			if b.result.trace.failed[last] {
 				fault = testcase.FaultFail
 			} else if reply, err := b.reply(last); err == nil {
 				output = reply.Text()
 			}
-			faults, stub.Outputs = append(faults, fault), append(stub.Outputs, output)
+			faults = append(faults, fault)
+			stub.Outputs = append(stub.Outputs, output)
 			prompts = append(prompts, b.result.trace.asks[e.keys[0]].user)
 		}
 		b.c.Nodes = append(b.c.Nodes, stub)
@@ -179,13 +182,15 @@ func (b *caseBuilder) addScripts() {
 		var faults []string
 		for _, e := range list[name] {
 			key := e.keys[0]
-			fault, output := testcase.FaultNone, any("")
+			fault := testcase.FaultNone
+			output := any("")
 			if b.result.trace.failed[key] {
 				fault = testcase.FaultFail
 			} else {
 				output = parseOutput(b.segment.effects[key].data)
 			}
-			faults, stub.Outputs = append(faults, fault), append(stub.Outputs, output)
+			faults = append(faults, fault)
+			stub.Outputs = append(stub.Outputs, output)
 		}
 		b.c.Nodes = append(b.c.Nodes, stub)
 		if slices.Contains(faults, testcase.FaultFail) {
@@ -218,7 +223,8 @@ func (b *caseBuilder) addTools() {
 			continue
 		}
 		if stubs[a.name] == nil {
-			names, stubs[a.name] = append(names, a.name), &testcase.ToolStub{Tool: a.name}
+			names = append(names, a.name)
+			stubs[a.name] = &testcase.ToolStub{Tool: a.name}
 		}
 		var args bytes.Buffer
 		_ = json.Compact(&args, []byte(a.text("arguments"))) // they are valid JSON
@@ -304,8 +310,8 @@ func (b *caseBuilder) addExpectations() {
 	}
 }
 
-// WriteCase replays a run and writes a test case of it to a new file in the directory of its agent. It returns the path, and what is
-// not as the case expects when it runs; empty: the case passes.
+// WriteCase replays a run and writes a test case of it to a new file in the directory of its agent. It returns the
+// path, and what is not as the case expects when it runs; empty: the case passes.
 func WriteCase(ctx context.Context, j Job) (path string, failures []testcase.Failure, err error) {
 	res, err := Execute(ctx, j)
 	if err != nil {

@@ -20,8 +20,8 @@ import (
 	"raddle.dev/tool"
 )
 
-// A player answers for everything that a run gets from outside, as the recording says, and finds the first difference. It is
-// safe for concurrent use.
+// A player answers for everything that a run gets from outside, as the recording says, and finds the first difference.
+// It is safe for concurrent use.
 type player struct {
 	until    string   // the node at which the replay ends
 	base     *trace   // of the recorded files; nil: this is their execution
@@ -51,7 +51,8 @@ var errStopped = errors.New("the replay has stopped")
 // stop ends the replay. The caller must hold mu.
 func (p *player) stop(d *Difference, ended string) error {
 	if !p.isOver() {
-		p.diff, p.ended = d, ended
+		p.diff = d
+		p.ended = ended
 	}
 	if !p.live {
 		p.cancel()
@@ -90,7 +91,8 @@ func (p *player) find(ctx context.Context, key string, a *ask) (effect, error) {
 		return effect{}, err
 	}
 	recorded, found := p.segment.effects[key]
-	a.thread, a.record = p.segment.thread, recorded.seq
+	a.thread = p.segment.thread
+	a.record = recorded.seq
 	if d := p.compare(key, a, recorded); d != nil {
 		return effect{}, p.stop(d, "")
 	}
@@ -186,7 +188,8 @@ func (p *player) adjustHost(h *flow.Host) {
 			}
 			return noBase{}, true
 		}
-		h.Retrieval.Confirm, h.Retrieval.Ask = nil, nil
+		h.Retrieval.Confirm = nil
+		h.Retrieval.Ask = nil
 	}
 }
 
@@ -321,7 +324,8 @@ func (p *player) pass(key string, a *ask) error {
 	return nil
 }
 
-// beginAsk adds what is asked to the trace. It returns errStopped if the replay has ended, or ends here. The caller must hold mu.
+// beginAsk adds what is asked to the trace. It returns errStopped if the replay has ended, or ends here. The caller
+// must hold mu.
 func (p *player) beginAsk(key string, a *ask) error {
 	if p.isOver() {
 		return errStopped
@@ -422,7 +426,8 @@ func (b *box) Open(n flow.ToolNeed) (*flow.Toolset, error) {
 		set.Serve = func(context.Context, []string) (tools []tool.Tool, failed []error) {
 			return recordedTools(b.player.servers), nil
 		}
-		set.Start, set.Starting = b.player.startServers, b.player.startingTools
+		set.Start = b.player.startServers
+		set.Starting = b.player.startingTools
 	}
 	if set.Instructions != nil {
 		set.Instructions = func(ctx context.Context) (string, error) {
@@ -487,7 +492,8 @@ func (p *player) answer(_ context.Context, open []graph.Question) (answers []gra
 		case !known && p.segment.status != graph.Done && p.segment.status != graph.Waiting:
 			return nil, false, p.stop(nil, "the recording ends at node "+d.Node)
 		case !known:
-			d.Was, d.Message = "", "asks a question that the recorded run did not ask"
+			d.Was = ""
+			d.Message = "asks a question that the recorded run did not ask"
 			return nil, false, p.stop(d, "")
 		case d.Was != d.Is:
 			return nil, false, p.stop(d, "")

@@ -160,7 +160,8 @@ func (s *segment) addRecord(r journal.Record, asked map[string]string) error {
 			s.compacts = s.talks && s.record.Prompt == "" // every other turn has a prompt
 		}
 	case journal.KindEnd:
-		s.status, s.reason = statusOf(e.What), c.Reason
+		s.status = statusOf(e.What)
+		s.reason = c.Reason
 		s.output, err = outputOf(r)
 	}
 	return err
@@ -182,7 +183,8 @@ func outputOf(r journal.Record) (string, error) {
 	return flow.OutcomeOf(graph.Result{Value: v}).Output, err
 }
 
-// effectKeyOf returns what identifies an effect in a run, and its name. The key is "" for what is shared by the whole run.
+// effectKeyOf returns what identifies an effect in a run, and its name. The key is "" for what is shared by the whole
+// run.
 func effectKeyOf(e history.Entry) (key, name string) {
 	parts := strings.Split(e.ID, "\x00")
 	const fields = 3 // task, name, and an ordinal or = with the key
@@ -192,14 +194,15 @@ func effectKeyOf(e history.Entry) (key, name string) {
 	return e.Path + parts[0] + "/" + parts[1] + "/" + parts[2], parts[1]
 }
 
-// currentKey returns the key of the effect that a context belongs to, in the form of effectKeyOf; "" outside of effects.
+// currentKey returns the key of the effect that a context belongs to, in the form of effectKeyOf; "" outside of
+// effects.
 func currentKey(ctx context.Context) string {
 	_, key, _ := strings.Cut(graph.EffectKey(ctx), "/")
 	return key
 }
 
-// isOver reports whether the recorded run has finished the step that a task belongs to, or a step around it. path is that of the
-// task.
+// isOver reports whether the recorded run has finished the step that a task belongs to, or a step around it. path is
+// that of the task.
 func (s *segment) isOver(path string) bool {
 	frame := ""
 	for part := range strings.SplitSeq(path, "/") {
@@ -216,8 +219,8 @@ func (s *segment) isOver(path string) bool {
 	return false
 }
 
-// failureText returns the text with which a model call failed that has no recorded reply, as far as the step of its node wrote it
-// to the state.
+// failureText returns the text with which a model call failed that has no recorded reply, as far as the step of its
+// node wrote it to the state.
 func (s *segment) failureText(path string) string {
 	const prefix = `"LLM node failed: `
 	task := path[strings.LastIndexByte(path, '/')+1:]

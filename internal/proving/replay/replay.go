@@ -46,8 +46,8 @@ type Result struct {
 
 // Execute replays a run.
 func Execute(ctx context.Context, j Job) (*Result, error) {
-	// The time of the day in instructions may have passed a second between the two executions, and the agents of a team work at
-	// the same time: what differs only once was not recorded otherwise.
+	// The time of the day in instructions may have passed a second between the two executions, and the agents of a team
+	// work at the same time: what differs only once was not recorded otherwise.
 	for try := 1; ; try++ {
 		res, err := j.execute(ctx)
 		if err != nil || res.Difference == nil || try == maxTries || res.Difference.What != "instructions" && !j.Recording.hasTeam() {
@@ -106,7 +106,15 @@ func (j *Job) execute(ctx context.Context) (*Result, error) {
 		return nil, err
 	}
 	p := is.player
-	res.Agent, res.Steps, res.Effects, res.Ended, res.Difference, res.trace, res.names, res.answered, res.path = is.agent, is.steps, p.used, p.ended, p.diff, p.trace, is.names, p.given, is.path
+	res.Agent = is.agent
+	res.Steps = is.steps
+	res.Effects = p.used
+	res.Ended = p.ended
+	res.Difference = p.diff
+	res.trace = p.trace
+	res.names = is.names
+	res.answered = p.given
+	res.path = is.path
 	res.base = base
 	if res.Directory != "" {
 		res.Changes = append(res.Changes, is.changes...)
@@ -145,8 +153,8 @@ func (r *Recording) searches() bool {
 	})
 }
 
-// restoreFiles writes the files of the agent, as they were when the run was recorded, to a temporary directory. What is not
-// known is taken from the agent as it is now; scripts that are missing are empty, because they are not run.
+// restoreFiles writes the files of the agent, as they were when the run was recorded, to a temporary directory. What is
+// not known is taken from the agent as it is now; scripts that are missing are empty, because they are not run.
 func (r *Recording) restoreFiles(res *Result) (dir string, remove func(), err error) {
 	root, remove, err := tempdir.New("replay-*")
 	if err != nil {

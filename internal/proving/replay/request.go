@@ -18,8 +18,8 @@ type Request struct {
 	Notes        []string `json:"notes" nullable:"false" doc:"what is not known as it was then"`
 }
 
-// FindRequest returns the request whose reply is in a record of the run's own journal. A journal has the replies of models, and not
-// what was asked: FindRequest executes the run again, offline, with the files that its agent had then.
+// FindRequest returns the request whose reply is in a record of the run's own journal. A journal has the replies of
+// models, and not what was asked: FindRequest executes the run again, offline, with the files that its agent had then.
 func FindRequest(ctx context.Context, j Job, record int64) (*Request, error) {
 	rec := j.Recording
 	if len(rec.segments) == 0 {

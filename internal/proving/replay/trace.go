@@ -116,7 +116,9 @@ func promptText(messages []llm.Message) string {
 
 // Difference is the first thing that is not as it was recorded.
 type Difference struct {
-	What   string `json:"what"`             // prompt, instructions, tools, model, settings, input, arguments, query, question, call, path, status, output, state
+	// prompt, instructions, tools, model, settings, input, arguments, query, question, call, path, status, output,
+	// state
+	What   string `json:"what"`
 	Node   string `json:"node,omitempty"`   // path of the node; empty: the run as a whole
 	Visit  int    `json:"visit,omitempty"`  // how often the node has run, with this time
 	Run    string `json:"run,omitempty"`    // that has the record
@@ -147,7 +149,8 @@ func (d *Difference) Diff() string {
 		}
 		return s
 	}
-	was, is := end(d.Was), end(d.Is)
+	was := end(d.Was)
+	is := end(d.Is)
 	text := udiff.Unified("recorded", "now", was, is)
 	var b strings.Builder
 	for i, line := range strings.SplitAfter(text, "\n") {
@@ -164,9 +167,11 @@ func nodeOf(path string) string {
 	for part := range strings.SplitSeq(path, "/") {
 		task, name, named := strings.Cut(part, "#")
 		_, rest, _ := strings.Cut(task, ".")
-		node, index := rest, ""
+		node := rest
+		index := ""
 		if i := strings.LastIndexByte(rest, '.'); i >= 0 {
-			node, index = rest[:i], rest[i+1:]
+			node = rest[:i]
+			index = rest[i+1:]
 		}
 		switch {
 		case named && name == team.Lead:

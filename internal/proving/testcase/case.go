@@ -1,7 +1,7 @@
-// Package testcase is the format of *.test.yaml: test cases of an agent, next to its graph.yaml or config.yaml. [Read] reads a file
-// strictly, with every problem and its place; [Encode] writes cases as a file; a [Matcher] and a [Sequence] compare what was expected
-// with what a run did; [Replace] writes other
-// expected values into a file and keeps the rest of it. The package runs nothing.
+// Package testcase is the format of *.test.yaml: test cases of an agent, next to its graph.yaml or config.yaml. [Read]
+// reads a file strictly, with every problem and its place; [Encode] writes cases as a file; a [Matcher] and a
+// [Sequence] compare what was expected with what a run did; [Replace] writes other expected values into a file and
+// keeps the rest of it. The package runs nothing.
 package testcase
 
 import (
@@ -54,8 +54,8 @@ type Setup struct {
 	promptSet bool
 }
 
-// NodeStub answers for a node. Outputs are its results in the order of its executions: the text or data of an llm or agent node, the
-// object or text that a script prints.
+// NodeStub answers for a node. Outputs are its results in the order of its executions: the text or data of an llm or
+// agent node, the object or text that a script prints.
 type NodeStub struct {
 	Node    string
 	Pos     strictyaml.Pos
@@ -149,7 +149,8 @@ type Field struct {
 	Matcher
 }
 
-// TextsOf is what the requests of a node must say. With InOrder there is one matcher for each request; otherwise one request must fit.
+// TextsOf is what the requests of a node must say. With InOrder there is one matcher for each request; otherwise one
+// request must fit.
 type TextsOf struct {
 	Node     string
 	Pos      strictyaml.Pos

@@ -370,7 +370,8 @@ func (s *Sequence) makeNode() *yaml.Node {
 }
 
 func itemsNode(items []Item) *yaml.Node {
-	names, plain := make([]any, len(items)), true
+	names := make([]any, len(items))
+	plain := true
 	for i := range items {
 		names[i] = items[i].Name
 		plain = plain && items[i].Text == nil && items[i].Args == nil

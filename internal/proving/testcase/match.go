@@ -47,9 +47,12 @@ func (m *Matcher) Check(what string, v any, ok bool) (failed []Failure) {
 	if m.Equal != nil && !equalValues(*m.Equal, v) {
 		f := Failure{Pos: m.Pos, What: what, Message: fmt.Sprintf("expected %s, got %s", show(*m.Equal), show(v)), At: m.Pos, Actual: v}
 		if want, isText := (*m.Equal).(string); isText {
-			f.Want, f.Got = want, text
-			if strings.TrimRight(want, "\n") == strings.TrimRight(text, "\n") { // a number, and the text expects the same digits
-				f.Want, f.Got = "", ""
+			f.Want = want
+			f.Got = text
+			// a number, and the text expects the same digits
+			if strings.TrimRight(want, "\n") == strings.TrimRight(text, "\n") {
+				f.Want = ""
+				f.Got = ""
 				f.Message = fmt.Sprintf("expected the text %s, got the %s %s", show(want), jsonvalue.TypeName(v), show(v))
 			}
 		}
@@ -115,8 +118,8 @@ func (m *Matcher) describe() string {
 	return "a value"
 }
 
-// equalValues reports whether a value is the expected one. Line breaks at the end of texts do not count. What is expected of a text
-// may also be the data that the text holds as JSON.
+// equalValues reports whether a value is the expected one. Line breaks at the end of texts do not count. What is
+// expected of a text may also be the data that the text holds as JSON.
 func equalValues(want, got any) bool {
 	wantText, isText := want.(string)
 	gotText, ok := got.(string)
@@ -203,7 +206,8 @@ func (i *Item) fits(e *Event) string {
 	return ""
 }
 
-// Check compares what happened with what is expected. Exact compares only the events that exact reports; nil: all of them.
+// Check compares what happened with what is expected. Exact compares only the events that exact reports; nil: all of
+// them.
 func (s *Sequence) Check(what string, all []Event, exact func(*Event) bool) (failed []Failure) {
 	if s.Exact != nil {
 		events := all
@@ -272,7 +276,9 @@ func (s *Sequence) checkExact(what string, all []Event) (f Failure, ok bool) {
 		f.Message = fmt.Sprintf("%s (%s %d of %d)", f.Message, "entry", n+1, len(s.Exact))
 		f.Want, f.Got = strings.Join(names, "\n"), strings.Join(eventNames(all), "\n")
 		if f.Want == f.Got { // only arguments or texts differ
-			f.Want, f.Got, f.Actual = "", "", nil
+			f.Want = ""
+			f.Got = ""
+			f.Actual = nil
 		}
 		return f, false
 	}

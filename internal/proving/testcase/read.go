@@ -132,7 +132,10 @@ func addMissing[T any](own, others []T, name func(T) string) []T {
 // setupReaders returns the readers of what a file and a case have in common.
 func (r *reader) setupReaders(s *Setup) readers {
 	return readers{
-		"prompt": func(n *yaml.Node) { s.Prompt, s.promptSet = r.readText(n, "the prompt"), true },
+		"prompt": func(n *yaml.Node) {
+			s.Prompt = r.readText(n, "the prompt")
+			s.promptSet = true
+		},
 		"variables": func(n *yaml.Node) {
 			r.readEntries(n, "variables", func(key string, _, value *yaml.Node) {
 				s.Variables = append(s.Variables, strictyaml.Pair{Key: key, Value: r.readText(value, "a variable")})
@@ -173,7 +176,8 @@ func (r *reader) setupReaders(s *Setup) readers {
 
 // readEntries calls each for every member of a mapping with any keys.
 func (r *reader) readEntries(n *yaml.Node, what string, each func(key string, at, value *yaml.Node)) {
-	i, mapping := 0, strictyaml.ResolveAlias(n)
+	i := 0
+	mapping := strictyaml.ResolveAlias(n)
 	r.ReadKeys(n, what, nil, func(key string, value *yaml.Node) {
 		for mapping.Content[i+1] != value {
 			i += 2
@@ -212,13 +216,15 @@ func (r *reader) readResult(n *yaml.Node) (t ToolResult) {
 	read := func(n *yaml.Node) {
 		v := strictyaml.DecodeValue(n)
 		_, isText := v.(string)
-		t.Text, t.JSON = Text(v), !isText && v != nil
+		t.Text = Text(v)
+		t.JSON = !isText && v != nil
 	}
 	if n = strictyaml.ResolveAlias(n); n.Kind != yaml.MappingNode {
 		read(n)
 		return t
 	}
-	said, data := false, false
+	said := false
+	data := false
 	for i := 0; i < len(n.Content); i += 2 {
 		said = said || slices.Contains([]string{"text", "error"}, n.Content[i].Value)
 		data = data || !slices.Contains([]string{"match", "text", "error"}, n.Content[i].Value)
@@ -230,7 +236,11 @@ func (r *reader) readResult(n *yaml.Node) (t ToolResult) {
 	r.readMapping(n, "a result", readers{
 		"match": func(n *yaml.Node) { t.Match = r.readText(n, "match") },
 		"text":  read,
-		"error": func(n *yaml.Node) { read(n); t.JSON, t.Error = false, true },
+		"error": func(n *yaml.Node) {
+			read(n)
+			t.JSON = false
+			t.Error = true
+		},
 	})
 	return t
 }
@@ -251,7 +261,8 @@ func (r *reader) readHits(n *yaml.Node) (hits []Hit) {
 	return hits
 }
 
-// readAnswers returns the answers to a question: one, or one for each time. An answer with several texts is a list in the list.
+// readAnswers returns the answers to a question: one, or one for each time. An answer with several texts is a list in
+// the list.
 func (r *reader) readAnswers(n *yaml.Node) (values []any) {
 	if strictyaml.ResolveAlias(n).Kind != yaml.SequenceNode {
 		return []any{r.readText(n, "an answer")}

@@ -17,8 +17,9 @@ import (
 // ErrNotReplaced says that a value is written in a way that Replace cannot change.
 var ErrNotReplaced = errors.New("the value is written in a way that raddle cannot change: change it by hand")
 
-// Replace writes the values that failures have as expected values into the text of a file, and returns the text and how many it has written.
-// Everything else stays as it is, with comments, blank lines and the order of keys. The error is [ErrNotReplaced] if a value is left.
+// Replace writes the values that failures have as expected values into the text of a file, and returns the text and how
+// many it has written. Everything else stays as it is, with comments, blank lines and the order of keys. The error is
+// [ErrNotReplaced] if a value is left.
 func Replace(text []byte, failed []Failure) (changed []byte, written int, err error) {
 	failed = slices.DeleteFunc(slices.Clone(failed), func(f Failure) bool { return f.Actual == nil })
 	slices.SortFunc(failed, func(a, b Failure) int { // from the end, so that positions stay true
@@ -80,7 +81,8 @@ func findValue(n *yaml.Node, path []any, at strictyaml.Pos, flow bool) *writtenV
 	}
 	flow = flow || n.Style&yaml.FlowStyle != 0
 	for i, child := range n.Content {
-		step, key := any(i), (*yaml.Node)(nil)
+		step := any(i)
+		key := (*yaml.Node)(nil)
 		if n.Kind == yaml.MappingNode {
 			if i%2 == 0 {
 				continue
@@ -139,7 +141,8 @@ func (w *writtenValue) findSpan(text []byte) (start, end int, ok bool) {
 	case n.Kind == yaml.ScalarNode && n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0:
 		end, ok = endOfFlow(text, at, false)
 	default:
-		end, ok = w.endOfBlock(text, at), true
+		end = w.endOfBlock(text, at)
+		ok = true
 	}
 	if w.key == nil {
 		return at, end, ok && (w.flow || n.Kind == yaml.ScalarNode)
@@ -149,7 +152,8 @@ func (w *writtenValue) findSpan(text []byte) (start, end int, ok bool) {
 	return keyAt + colon + 1, end, ok && colon >= 0
 }
 
-// endOfFlow returns the end of a scalar on one line, of a quoted text or of what is in brackets, that begins at a place.
+// endOfFlow returns the end of a scalar on one line, of a quoted text or of what is in brackets, that begins at a
+// place.
 func endOfFlow(text []byte, at int, inside bool) (end int, ok bool) {
 	depth := 0
 	for i := at; i < len(text); i++ {
@@ -198,8 +202,8 @@ func trimEnd(text []byte, from, to int) int {
 	return from + len(bytes.TrimRight(text[from:to], " \t\r\n"))
 }
 
-// endOfBlock returns the end of a block or of a plain scalar: before the first line that is not further in than its key, and before
-// comments and blank lines in front of that.
+// endOfBlock returns the end of a block or of a plain scalar: before the first line that is not further in than its
+// key, and before comments and blank lines in front of that.
 func (w *writtenValue) endOfBlock(text []byte, at int) int {
 	indent := w.indent(text)
 	lineEnd := func(i int) int {

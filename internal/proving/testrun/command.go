@@ -54,7 +54,8 @@ var (
 	ErrCovered = errors.New("the tests of a graph reach less than --min-coverage")
 )
 
-// Execute runs the cases. The error is [ErrFailed], [ErrInvalid] or [ErrCovered] if the results say what is wrong, and that of ctx if it has ended.
+// Execute runs the cases. The error is [ErrFailed], [ErrInvalid] or [ErrCovered] if the results say what is wrong, and
+// that of ctx if it has ended.
 func (c *Command) Execute(ctx context.Context) error {
 	for {
 		err := c.runOnce(ctx)
@@ -68,7 +69,8 @@ func (c *Command) Execute(ctx context.Context) error {
 	}
 }
 
-// FindPaths returns the directories and files of arguments, which may also be names of agents. Without arguments it is the working directory.
+// FindPaths returns the directories and files of arguments, which may also be names of agents. Without arguments it is
+// the working directory.
 func FindPaths(p *app.Process, args []string) (paths []string, err error) {
 	if len(args) == 0 {
 		args = []string{"."}

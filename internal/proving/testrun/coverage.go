@@ -13,7 +13,8 @@ import (
 	"raddle.dev/internal/proving/testcase"
 )
 
-// Coverage gathers which parts of the graphs of agents the runs of their cases reach. The zero value is empty. It is safe for concurrent use.
+// Coverage gathers which parts of the graphs of agents the runs of their cases reach. The zero value is empty. It is
+// safe for concurrent use.
 type Coverage struct {
 	mu     sync.Mutex
 	agents map[string]*covered // by the directory of the agent
@@ -26,10 +27,14 @@ type covered struct {
 	shape   graph.Structure
 }
 
-// Wrap returns a setup of a case with which its run is counted. Agents that are no graphs are left out: they have no nodes of their own.
+// Wrap returns a setup of a case with which its run is counted. Agents that are no graphs are left out: they have no
+// nodes of their own.
 func (v *Coverage) Wrap(c *testcase.Case, s Setup) Setup {
 	var run *coverage.Run
-	loaded, event, answered, drive := s.Loaded, s.Event, s.Answered, s.Drive
+	loaded := s.Loaded
+	event := s.Event
+	answered := s.Answered
+	drive := s.Drive
 	s.Loaded = func(a *flow.Agent) {
 		if run == nil && a.Config == nil {
 			run = v.profileOf(filepath.Dir(c.Pos.File), a).StartRun()
@@ -100,7 +105,8 @@ func (v *Coverage) wrapSetup(setup func(*testcase.Case) Setup) func(*testcase.Ca
 	}
 }
 
-// Reports returns what the cases that have ended have reached, for each agent that is a graph, in the order of their directories.
+// Reports returns what the cases that have ended have reached, for each agent that is a graph, in the order of their
+// directories.
 func (v *Coverage) Reports() (list []AgentCoverage) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -22,18 +22,19 @@ type CrashResult struct {
 
 // Difference is a run that was killed, resumed, and did not end as the run without a crash.
 type Difference struct {
-	Point string   `json:"killed"`            // when the run was killed
-	What  []string `json:"what"`              // what differs
-	Cause string   `json:"culprit,omitempty"` // the effect that causes it, and what to do; empty: raddle itself is wrong
+	Point string   `json:"killed"` // when the run was killed
+	What  []string `json:"what"`   // what differs
+	// the effect that causes it, and what to do; empty: raddle itself is wrong
+	Cause string `json:"culprit,omitempty"`
 }
 
 // HasPassed reports whether every run ended as the one without a crash.
 func (r *CrashResult) HasPassed() bool { return r.Reason == "" && len(r.Differences) == 0 }
 
-// RunCrashes runs a case once without a crash. Then it runs the case again for each append to the journal, twice: killed before the
-// append, so that an effect has happened and its record is missing, and killed after it. Each killed run is resumed until it ends. It must
-// have the same end, output, state and files as the run without a crash, and make no effect again whose result was recorded. jobs is how many
-// runs work at the same time; 0: one for each processor.
+// RunCrashes runs a case once without a crash. Then it runs the case again for each append to the journal, twice:
+// killed before the append, so that an effect has happened and its record is missing, and killed after it. Each killed
+// run is resumed until it ends. It must have the same end, output, state and files as the run without a crash, and make
+// no effect again whose result was recorded. jobs is how many runs work at the same time; 0: one for each processor.
 func (r *Runner) RunCrashes(ctx context.Context, c *testcase.Case, jobs int) (*CrashResult, error) {
 	out := &CrashResult{Case: c}
 	search := &disturb.Explorer[*killedRun]{Jobs: jobs, Compare: (*killedRun).explain,
@@ -56,7 +57,8 @@ func (r *Runner) RunCrashes(ctx context.Context, c *testcase.Case, jobs int) (*C
 		return nil, err
 	}
 	trials = slices.DeleteFunc(trials, func(t *crashTrial) bool { return t == nil })
-	out.Points, out.Missed = len(trials), len(points)-len(trials)
+	out.Points = len(trials)
+	out.Missed = len(points) - len(trials)
 	out.Differences = nameCulprits(trials)
 	return out, nil
 }
@@ -64,8 +66,9 @@ func (r *Runner) RunCrashes(ctx context.Context, c *testcase.Case, jobs int) (*C
 // crashTrial is a run that was killed at its crash point.
 type crashTrial = disturb.Found[*killedRun]
 
-// nameCulprits returns the differences of runs, each with the effects that cause it: those that were made twice in every run that differs in the
-// same way. An effect that was completed, made again and changed nothing in another run is not one of them, unless no other is left.
+// nameCulprits returns the differences of runs, each with the effects that cause it: those that were made twice in
+// every run that differs in the same way. An effect that was completed, made again and changed nothing in another run
+// is not one of them, unless no other is left.
 func nameCulprits(trials []*crashTrial) (list []Difference) {
 	harmless := map[string]bool{}
 	for _, t := range trials {
@@ -165,7 +168,8 @@ func (r *Runner) runKilled(ctx context.Context, c *testcase.Case, trial *disturb
 					out.over = res.Status == graph.Waiting && trial.HasWaited()
 				}
 			}
-			out.questions, out.scratch = res.Questions, t.Scratch
+			out.questions = res.Questions
+			out.scratch = t.Scratch
 			out.files, _ = readTree(t.Scratch, agentsDir, "home")
 			return res, err
 		},

@@ -48,7 +48,8 @@ type CaseCrash struct {
 // hasPassed reports whether every run of the case ended as the one without a crash.
 func (c *CaseCrash) hasPassed() bool { return c.Reason == "" && len(c.Differences) == 0 }
 
-// describe returns what the crash tests of a case found, line by line; most is how many differences are described, 0: all.
+// describe returns what the crash tests of a case found, line by line; most is how many differences are described, 0:
+// all.
 func (c *CaseCrash) describe(most int) (lines []string) {
 	if c.Reason != "" {
 		lines = append(lines, c.Name+": "+c.Reason)
@@ -92,13 +93,15 @@ func (r *CrashReport) WriteJUnit(w io.Writer) error {
 	return suites.write(w)
 }
 
-// runCrashes runs the crash tests of the cases of files, or of the agents below the paths that have no cases, and writes the results.
+// runCrashes runs the crash tests of the cases of files, or of the agents below the paths that have no cases, and
+// writes the results.
 func (c *Command) runCrashes(ctx context.Context, files []string) error {
 	loaded, err := c.loadCrashCases(files)
 	if err != nil {
 		return err
 	}
-	report, invalid := CrashReport{OK: true, Graphs: []GraphCrash{}}, false
+	report := CrashReport{OK: true, Graphs: []GraphCrash{}}
+	invalid := false
 	checked := 0
 	for _, f := range loaded {
 		if f.Err == nil && len(f.Results) == 0 {
@@ -107,7 +110,9 @@ func (c *Command) runCrashes(ctx context.Context, files []string) error {
 		checked++
 		g := GraphCrash{Agent: filepath.Base(absPath(filepath.Dir(f.Path))), File: f.Path, Cases: []CaseCrash{}}
 		if f.Err != nil {
-			g.Error, report.OK, invalid = f.Err.Error(), false, true
+			g.Error = f.Err.Error()
+			report.OK = false
+			invalid = true
 		}
 		for _, r := range f.Results {
 			began := time.Now()
@@ -152,7 +157,8 @@ func (c *Command) runCrashes(ctx context.Context, files []string) error {
 	return nil
 }
 
-// loadCrashCases returns the selected cases of files. A path without files is that of an agent, which runs without a prompt.
+// loadCrashCases returns the selected cases of files. A path without files is that of an agent, which runs without a
+// prompt.
 func (c *Command) loadCrashCases(files []string) (list []*FileResult, err error) {
 	for _, path := range files {
 		f := &FileResult{Path: path}
@@ -182,7 +188,8 @@ func (c *Command) loadCrashCases(files []string) (list []*FileResult, err error)
 	return list, nil
 }
 
-// expectQuestion runs an agent that has no cases. If it stops at a question, which nothing answers, that is its expected end: expectQuestion says so.
+// expectQuestion runs an agent that has no cases. If it stops at a question, which nothing answers, that is its
+// expected end: expectQuestion says so.
 func (c *Command) expectQuestion(ctx context.Context, bare *testcase.Case) (stops string, err error) {
 	r, err := c.Runner.RunCase(ctx, bare, Setup{})
 	if err != nil || r.Status != "waiting" || len(r.Questions) == 0 {
@@ -206,7 +213,8 @@ func (c *Command) printCrashes(f *FileResult, g *GraphCrash) {
 		c.printFile(f)
 		return
 	}
-	style, failed := term.Green, false
+	style := term.Green
+	failed := false
 	for i := range g.Cases {
 		failed = failed || !g.Cases[i].hasPassed()
 	}

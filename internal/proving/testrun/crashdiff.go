@@ -34,9 +34,11 @@ func (k *killedRun) compare(b *killedRun) (list []string) {
 	differ("the output", k.result.Output, b.result.Output)
 	differ("the exit code", fmt.Sprint(k.result.ExitCode), fmt.Sprint(b.result.ExitCode))
 	differ("the open question", promptsOf(k.questions), promptsOf(b.questions))
-	x, y := stateTexts(k.result.State), stateTexts(b.result.State)
+	x := stateTexts(k.result.State)
+	y := stateTexts(b.result.State)
 	if b.over {
-		x, y = nil, nil
+		x = nil
+		y = nil
 	}
 	for _, key := range slices.Sorted(maps.Keys(mergeKeys(x, y))) {
 		differ("the state's "+key, x[key], y[key])
@@ -61,8 +63,8 @@ func (k *killedRun) compare(b *killedRun) (list []string) {
 // instants matches times, which differ between any two runs.
 var instants = pattern.CompileLater(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)?`)
 
-// fileTimes matches the time of a file that a tool has read, as a message has it: see [tool.SeenFile]. It may be part of a text of JSON
-// that is itself in a text.
+// fileTimes matches the time of a file that a tool has read, as a message has it: see [tool.SeenFile]. It may be part
+// of a text of JSON that is itself in a text.
 var fileTimes = pattern.CompileLater(`("stamp\\*":\\*"\d+) \d+`)
 
 // cleanValue replaces what differs between any two runs: the name of the scratch directory, and times.
@@ -96,7 +98,8 @@ const (
 
 // quoteDifference quotes two values, long ones from shortly before the first difference on.
 func quoteDifference(x, y string) (string, string) {
-	a, b := []rune(x), []rune(y)
+	a := []rune(x)
+	b := []rune(y)
 	same := 0
 	for same < min(len(a), len(b)) && a[same] == b[same] {
 		same++

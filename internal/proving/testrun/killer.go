@@ -20,8 +20,8 @@ import (
 	"raddle.dev/tool"
 )
 
-// A killer kills a drive where its trial says so: from then on the drive saves nothing, and its context has ended. It also records which
-// effects are made.
+// A killer kills a drive where its trial says so: from then on the drive saves nothing, and its context has ended. It
+// also records which effects are made.
 type killer struct {
 	trial *disturb.Trial
 	names *naming // of the agent that runs
@@ -68,7 +68,8 @@ type agentNumbers struct {
 	byName map[string][]string // ids
 }
 
-// replaceIDs replaces what differs in the ids of agents by a number, in the order in which agents of the same name appear.
+// replaceIDs replaces what differs in the ids of agents by a number, in the order in which agents of the same name
+// appear.
 func (a *agentNumbers) replaceIDs(text string) string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -104,7 +105,8 @@ func (k *killer) drive(ctx context.Context, t *Trial) (graph.Result, error) {
 	return t.Drive(ctx)
 }
 
-// wrapStore returns the store of the drive that begins. It has no leases, so that the next drive need not wait for the end of a killed one.
+// wrapStore returns the store of the drive that begins. It has no leases, so that the next drive need not wait for the
+// end of a killed one.
 func (k *killer) wrapStore(s journal.Store) journal.Store {
 	k.mu.Lock()
 	defer k.mu.Unlock()

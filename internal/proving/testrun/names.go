@@ -45,12 +45,17 @@ func (n *naming) find(path string) place {
 	if n.root.File == nil {
 		p.Name = n.root.Name
 	}
-	file, parts, first := n.root.File, strings.Split(path, "/"), 0
+	file := n.root.File
+	parts := strings.Split(path, "/")
+	first := 0
 	var names []string
 	for i := len(parts) - 1; i >= 0 && first == 0; i-- { // the innermost agent that another has started
 		_, id, _ := strings.Cut(parts[i], "#")
 		if name := team.AgentOf(id); name != "" {
-			first, names, file, p.Exec = i+1, []string{name}, nil, strings.Join(parts[:i+1], "/")
+			first = i + 1
+			names = []string{name}
+			file = nil
+			p.Exec = strings.Join(parts[:i+1], "/")
 			if started := n.findAgent(name); started != nil {
 				file = started.File
 			}
@@ -228,8 +233,8 @@ func (n *naming) checkNode(name, what string, kinds []string) (f testcase.Failur
 	return f, false
 }
 
-// NameTasks returns a function that gives the tasks of an agent's run the names that cases use, by their paths. index is that of the
-// item in a branch of a map, else -1.
+// NameTasks returns a function that gives the tasks of an agent's run the names that cases use, by their paths. index
+// is that of the item in a branch of a map, else -1.
 func NameTasks(a *flow.Agent) func(path string) (name string, index int) {
 	names := newNaming(a)
 	return func(path string) (string, int) {

@@ -70,7 +70,8 @@ func (o *observation) findGroup(ev graph.Event) *group {
 	return g
 }
 
-// path returns the nodes that ran, in the order of steps and of the file. The nodes inside of a step come after its own.
+// path returns the nodes that ran, in the order of steps and of the file. The nodes inside of a step come after its
+// own.
 func (o *observation) path() (list []testcase.Event) {
 	groups := slices.Clone(o.groups)
 	slices.SortStableFunc(groups, func(a, b *group) int { return cmp.Compare(a.root, b.root) })
@@ -80,7 +81,8 @@ func (o *observation) path() (list []testcase.Event) {
 		})
 		for _, t := range g.tasks {
 			name := o.shorten(g.frame) + t.node
-			if node, _ := o.names.findNode(name); node != nil { // others belong to the loop of a model, or to the engine
+			// others belong to the loop of a model, or to the engine
+			if node, _ := o.names.findNode(name); node != nil {
 				list = append(list, testcase.Event{Name: name, Full: g.frame + t.node})
 			}
 		}

@@ -127,7 +127,8 @@ func (r *Report) WriteJUnit(w io.Writer) error {
 
 // addBroken adds a failure for a file that cannot be used.
 func (s *junitSuite) addBroken(why string) {
-	s.Tests, s.Failures = 1, 1
+	s.Tests = 1
+	s.Failures = 1
 	s.Cases = []junitCase{{Name: "the file", Class: s.Name, File: s.Name, Time: "0", Failure: &junitFailure{Message: "the file cannot be used", Text: why}}}
 }
 
@@ -162,13 +163,14 @@ func (c *CaseReport) describe() string {
 	return b.String()
 }
 
-// DiffTexts returns what differs between two texts: lines that begin with "-" are expected and missing, lines with "+" are there and not expected.
-// It returns nil if one line says it all.
+// DiffTexts returns what differs between two texts: lines that begin with "-" are expected and missing, lines with "+"
+// are there and not expected. It returns nil if one line says it all.
 func DiffTexts(want, got string) (lines []string) {
 	if !strings.Contains(strings.TrimRight(want, "\n"), "\n") && !strings.Contains(strings.TrimRight(got, "\n"), "\n") {
 		return nil
 	}
-	want, got = strings.TrimRight(want, "\n")+"\n", strings.TrimRight(got, "\n")+"\n"
+	want = strings.TrimRight(want, "\n") + "\n"
+	got = strings.TrimRight(got, "\n") + "\n"
 	unified, err := udiff.ToUnifiedDiff("", "", want, udiff.Lines(want, got), 2)
 	if err != nil {
 		return nil // the edits are of this text

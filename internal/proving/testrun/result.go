@@ -50,7 +50,8 @@ func (t *Trial) Result() *Result {
 		r.Status, r.Error = "failed", t.cleanText(t.err.Error())
 	}
 	o := flow.OutcomeOf(t.end)
-	r.Output, r.ExitCode = t.cleanText(o.Output), o.ExitCode
+	r.Output = t.cleanText(o.Output)
+	r.ExitCode = o.ExitCode
 	r.Path, r.Calls, r.requests, r.ModelCalls, r.Cost = t.seen.path(), s.listCalls(), s.requests, len(s.requests), s.cost
 	for _, q := range t.seen.questions {
 		r.Questions = append(r.Questions, testcase.Event{Name: s.asker(q), Full: q.Node, Text: q.Prompt})
@@ -111,9 +112,11 @@ func (r *Result) compare(t *Trial) (failed []testcase.Failure) {
 // checkStatus compares how the run ended: what else differs follows from that.
 func (r *Result) checkStatus(t *Trial) (f testcase.Failure, ok bool) {
 	e := &r.Case.Expect
-	want, pos := e.Status, e.StatusPos
+	want := e.Status
+	pos := e.StatusPos
 	if want == "" {
-		want, pos = "done", e.Pos
+		want = "done"
+		pos = e.Pos
 		if e.Error != nil {
 			want = "failed"
 		}
@@ -123,7 +126,8 @@ func (r *Result) checkStatus(t *Trial) (f testcase.Failure, ok bool) {
 	}
 	f = testcase.Failure{Pos: pos, What: "status", Message: fmt.Sprintf("expected %s, the run is %s", want, r.Status)}
 	if e.Status != "" {
-		f.At, f.Actual = pos, r.Status
+		f.At = pos
+		f.Actual = r.Status
 	}
 	switch r.Status {
 	case "failed":
@@ -159,7 +163,8 @@ func (r *Result) Instructions(node string) []string {
 	return r.texts(node, func(q *request) string { return q.instructions })
 }
 
-// texts returns a text of each request of a node. Those of the branches of a map, which work side by side, are in the order of the items.
+// texts returns a text of each request of a node. Those of the branches of a map, which work side by side, are in the
+// order of the items.
 func (r *Result) texts(node string, text func(*request) string) (list []string) {
 	var found []*request
 	frames := map[string]int{}

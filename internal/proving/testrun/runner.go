@@ -1,9 +1,11 @@
-// Package testrun runs the test cases of agents, through internal/process/app as every other run. [Runner.RunCase] runs one case and compares what
-// it did with what is expected; [Setup] lets a caller read its events, or run it in another store and more than once.
+// Package testrun runs the test cases of agents, through internal/process/app as every other run. [Runner.RunCase] runs
+// one case and compares what it did with what is expected; [Setup] lets a caller read its events, or run it in another
+// store and more than once.
 //
-// A [Trial] is one run of a case: [Runner.Open] makes its scratch directory, its process and what answers for models, tools and nodes;
-// [Trial.Drive] starts the run, and continues it if it is called again; [Trial.Result] compares. What was answered is remembered by effect, so that a
-// drive that repeats an effect after a crash gets the same answer again.
+// A [Trial] is one run of a case: [Runner.Open] makes its scratch directory, its process and what answers for models,
+// tools and nodes; [Trial.Drive] starts the run, and continues it if it is called again; [Trial.Result] compares. What
+// was answered is remembered by effect, so that a drive that repeats an effect after a crash gets the same answer
+// again.
 //
 // Nothing is written outside of the scratch directory, no provider is called, and no key is read.
 package testrun
@@ -47,8 +49,8 @@ type Runner struct {
 type Setup struct {
 	Store string // URL; empty: in memory
 
-	// Loaded is called with the agent before it runs. Event is called for each event of each drive, with all topics, and Answered for each
-	// answer that the case gives. All may be nil.
+	// Loaded is called with the agent before it runs. Event is called for each event of each drive, with all topics,
+	// and Answered for each answer that the case gives. All may be nil.
 	Loaded   func(*flow.Agent)
 	Event    func(graph.Event)
 	Answered func(q graph.Question, answer any)
@@ -57,12 +59,13 @@ type Setup struct {
 
 	Adjust func(*flow.Host) // called after the answers of the case are in place; nil: nothing is changed
 
-	// Drive replaces the one call of Trial.Drive. It may stop the run and call Trial.Drive again; nil: it is called once.
+	// Drive replaces the one call of Trial.Drive. It may stop the run and call Trial.Drive again; nil: it is called
+	// once.
 	Drive func(ctx context.Context, t *Trial) (graph.Result, error)
 }
 
-// RunCase runs a case, and compares what it did with what is expected. The error says why it could not run at all, for example because its
-// scratch directory cannot be made; a case whose agent or stubs are wrong has failures.
+// RunCase runs a case, and compares what it did with what is expected. The error says why it could not run at all, for
+// example because its scratch directory cannot be made; a case whose agent or stubs are wrong has failures.
 func (r *Runner) RunCase(ctx context.Context, c *testcase.Case, s Setup) (*Result, error) {
 	began := time.Now()
 	t, err := r.Open(c, s)
@@ -282,8 +285,8 @@ func (t *Trial) Close() {
 	}
 }
 
-// openProcess opens a process whose state, cache and home are in a scratch directory. Configuration, agents and functions of the user
-// are read from where they are.
+// openProcess opens a process whose state, cache and home are in a scratch directory. Configuration, agents and
+// functions of the user are read from where they are.
 func (r *Runner) openProcess(scratch, work, store string) (*app.Process, error) {
 	env := r.Environ
 	if env == nil {

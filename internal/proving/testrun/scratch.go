@@ -63,7 +63,8 @@ type copier struct {
 // sharedDir is a directory next to agents with files that several of them use, as the agents that come with raddle do.
 const sharedDir = ".shared"
 
-// copyAgents copies directories of agents into a directory, each under its own name. Of two with one name, the first is copied.
+// copyAgents copies directories of agents into a directory, each under its own name. Of two with one name, the first is
+// copied.
 func copyAgents(dirs []string, to string) error {
 	var c copier
 	if shared := filepath.Join(filepath.Dir(dirs[0]), sharedDir); config.IsDir(shared) {
@@ -95,7 +96,8 @@ func (c *copier) copyDir(from, to string, above []string) error {
 		return err
 	}
 	for _, e := range entries {
-		source, target := filepath.Join(from, e.Name()), filepath.Join(to, e.Name())
+		source := filepath.Join(from, e.Name())
+		target := filepath.Join(to, e.Name())
 		if slices.Contains(skippedDirs, e.Name()) {
 			continue
 		}

@@ -78,8 +78,8 @@ func (s *stubs) beginDrive() {
 	clear(s.cursor)
 }
 
-// adjustHost puts the stubs around what an agent uses. No call asks for permission: what is not real in a case has no effects, and what is real was
-// named in it.
+// adjustHost puts the stubs around what an agent uses. No call asks for permission: what is not real in a case has no
+// effects, and what is real was named in it.
 func (s *stubs) adjustHost(h *flow.Host) {
 	h.Models = &models{h.Models, s}
 	h.Model = cmp.Or(h.Model, noModel)
@@ -102,8 +102,8 @@ func (s *stubs) refuseEmbedding(id string) error {
 	return fmt.Errorf("a test calls no embedding model, and %s is one: write `searches: {NODE: [text]}`", id)
 }
 
-// remember returns what an effect was answered before in an earlier drive, or what make returns. That is kept, unless make has failed because
-// its context has ended: then ok is false. The lock is not held while make runs.
+// remember returns what an effect was answered before in an earlier drive, or what make returns. That is kept, unless
+// make has failed because its context has ended: then ok is false. The lock is not held while make runs.
 func (s *stubs) remember(key string, make func() (v any, ok bool)) any {
 	s.mu.Lock()
 	if n := s.cursor[key]; n < len(s.given[key]) {
@@ -258,7 +258,8 @@ func (m *model) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Delta, 
 
 // ask finds the answer to a request and records both. ok is false if the request has ended before there was an answer.
 func (m *model) ask(ctx context.Context, r llm.Request) (a answered, ok bool) {
-	s, p := m.stubs, m.stubs.names.find(graph.TaskPath(ctx))
+	s := m.stubs
+	p := m.stubs.names.find(graph.TaskPath(ctx))
 	if a = m.findAnswer(ctx, p, r); a.err != nil && ctx.Err() != nil {
 		return a, false
 	}
@@ -350,7 +351,8 @@ func userText(r llm.Request) string {
 	return strings.Join(texts, "\n")
 }
 
-// isOwnTool reports whether a tool is part of raddle's loop: questions, agents, skills, the todo list. They are called, because the run answers for them.
+// isOwnTool reports whether a tool is part of raddle's loop: questions, agents, skills, the todo list. They are called,
+// because the run answers for them.
 func isOwnTool(name string) bool {
 	return strings.HasPrefix(name, "user__") || strings.HasPrefix(name, "agent__") || strings.HasPrefix(name, "skill__") || strings.HasPrefix(name, "todo__") || slices.Contains(spec.SupervisorTools, name)
 }
@@ -533,7 +535,8 @@ func (b *box) Open(n flow.ToolNeed) (*flow.Toolset, error) {
 		}
 		return tools, nil
 	}
-	set.Start, set.Starting = nil, nil // all of them are there
+	set.Start = nil
+	set.Starting = nil // all of them are there
 	return set, nil
 }
 

@@ -50,7 +50,8 @@ func (f *FileResult) CountFailed() (n int) {
 	return n
 }
 
-// FindFiles returns the files of cases at paths: files, and those in directories and below. Hidden directories and packages are left out.
+// FindFiles returns the files of cases at paths: files, and those in directories and below. Hidden directories and
+// packages are left out.
 func FindFiles(paths []string) (files []string, err error) {
 	for _, path := range paths {
 		err := filepath.WalkDir(path, func(found string, e fs.DirEntry, err error) error {
@@ -72,8 +73,9 @@ func FindFiles(paths []string) (files []string, err error) {
 	return slices.Compact(files), nil
 }
 
-// Run runs the cases of files, several at the same time. each is called with the results of each file, in the order of the files, as soon as
-// they and those before are there. The error is that of ctx, or says why a case could not run at all.
+// Run runs the cases of files, several at the same time. each is called with the results of each file, in the order of
+// the files, as soon as they and those before are there. The error is that of ctx, or says why a case could not run at
+// all.
 func (s *Suite) Run(ctx context.Context, files []string, each func(*FileResult)) (all []*FileResult, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -139,8 +141,8 @@ func (s *Suite) selectCases(f *testcase.File) (cases []*testcase.Case) {
 	return cases
 }
 
-// Update replaces the expected values of a file with what its cases did, and runs the cases of the file again. What cannot be replaced still
-// fails; the error says why a value that could be replaced was not.
+// Update replaces the expected values of a file with what its cases did, and runs the cases of the file again. What
+// cannot be replaced still fails; the error says why a value that could be replaced was not.
 func (s *Suite) Update(ctx context.Context, f *FileResult) (*FileResult, error) {
 	var failed []testcase.Failure
 	for _, r := range f.Results {
@@ -171,7 +173,8 @@ func (s *Suite) Update(ctx context.Context, f *FileResult) (*FileResult, error) 
 // watchInterval is the time between two looks at the files of agents.
 const watchInterval = 300 * time.Millisecond
 
-// WaitForChange returns when a file of the agents that the files of cases belong to has changed, or with the error of ctx.
+// WaitForChange returns when a file of the agents that the files of cases belong to has changed, or with the error of
+// ctx.
 func (s *Suite) WaitForChange(ctx context.Context, paths []string) error {
 	before := s.stampFiles(paths)
 	timer := time.NewTicker(watchInterval)

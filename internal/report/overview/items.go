@@ -10,8 +10,9 @@ import (
 // foldedFrom is how many items of one map with the same status are shown as one branch.
 const foldedFrom = 6
 
-// FoldItems returns the children of a branch for people: items of one map that have the same status are one branch if they are many, in the place of the
-// first one, with what all of them have used and the first question and error of them. It does not change n.
+// FoldItems returns the children of a branch for people: items of one map that have the same status are one branch if
+// they are many, in the place of the first one, with what all of them have used and the first question and error of
+// them. It does not change n.
 func (n *Branch) FoldItems() []*Branch {
 	type group struct{ node, status string }
 	groups := map[group][]*Branch{}
@@ -51,8 +52,10 @@ func foldBranches(items []*Branch) *Branch {
 	sum := *items[0]
 	sum.Path = fmt.Sprintf("%s[%d items]", itemNode(sum.Path), len(items))
 	sum.Usage = Usage{}
-	sum.Tools, sum.Failed = 0, 0
-	sum.Children, sum.Questions = nil, nil
+	sum.Tools = 0
+	sum.Failed = 0
+	sum.Children = nil
+	sum.Questions = nil
 	ended := sum.Ended
 	for _, c := range items {
 		sum.Usage.add(c.sumUsage())

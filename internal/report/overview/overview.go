@@ -18,32 +18,33 @@ import (
 // Run is a run as "runs show --output json" writes it.
 type Run struct {
 	runs.Info
-	At        int64             `json:"at,omitempty"` // the checkpoint that is shown; absent: the current state
-	Questions []graph.Question  `json:"questions"`
-	Answers   []runs.Answer     `json:"answers"` // that were given, oldest first
-	Output    *string           `json:"output"`
-	ExitCode  *int              `json:"exit_code"`
-	State     json.RawMessage   `json:"state"`
-	Path      []any             `json:"path"`
-	Next      []string          `json:"next"`
-	Usage     Usage             `json:"usage"`
-	Warnings  []string          `json:"warnings"` // replies of models that are not full answers, and an agent's open items
-	Calls     []runs.ToolCall   `json:"tool_calls"`
-	Searches  []flow.Search     `json:"searches"` // in knowledge bases, with their results
-	Seconds   float64           `json:"active_seconds"`
-	Start     *runs.Record      `json:"start"`       // null: the command line did not start it
-	Points    []runs.Checkpoint `json:"checkpoints"` // newest first
-	Forks     []runs.Point      `json:"forks"`       // runs that were forked from it, and where
-	Tree      Branch            `json:"tree"`        // the parts that worked, and their cost
-	Cut       bool              `json:"interrupted"` // a person ended the turn
-	Picture   Picture           `json:"picture"`
+	At        int64            `json:"at,omitempty"` // the checkpoint that is shown; absent: the current state
+	Questions []graph.Question `json:"questions"`
+	Answers   []runs.Answer    `json:"answers"` // that were given, oldest first
+	Output    *string          `json:"output"`
+	ExitCode  *int             `json:"exit_code"`
+	State     json.RawMessage  `json:"state"`
+	Path      []any            `json:"path"`
+	Next      []string         `json:"next"`
+	Usage     Usage            `json:"usage"`
+	// replies of models that are not full answers, and an agent's open items
+	Warnings []string          `json:"warnings"`
+	Calls    []runs.ToolCall   `json:"tool_calls"`
+	Searches []flow.Search     `json:"searches"` // in knowledge bases, with their results
+	Seconds  float64           `json:"active_seconds"`
+	Start    *runs.Record      `json:"start"`       // null: the command line did not start it
+	Points   []runs.Checkpoint `json:"checkpoints"` // newest first
+	Forks    []runs.Point      `json:"forks"`       // runs that were forked from it, and where
+	Tree     Branch            `json:"tree"`        // the parts that worked, and their cost
+	Cut      bool              `json:"interrupted"` // a person ended the turn
+	Picture  Picture           `json:"picture"`
 
 	Moments []runs.Moment `json:"-"` // what happened, oldest first
 	Talks   bool          `json:"-"` // the run is a conversation, whose state is raddle's own
 }
 
-// DescribeRun gathers what to show of a run. The view has read the journal of the run; DescribeRun reads only those of other runs: what a copy was made
-// of, and runs that are parts of this one.
+// DescribeRun gathers what to show of a run. The view has read the journal of the run; DescribeRun reads only those of
+// other runs: what a copy was made of, and runs that are parts of this one.
 func DescribeRun(ctx context.Context, p *app.Process, v *runs.View) (*Run, error) {
 	models, err := v.ReadModels(ctx)
 	if err != nil {
@@ -73,7 +74,8 @@ func DescribeRun(ctx context.Context, p *app.Process, v *runs.View) (*Run, error
 		s.Output, s.ExitCode = &o.Output, new(DoneCode(o, models))
 	}
 	if v.Snapshot.Status.Final() {
-		s.Next, s.Questions = []string{}, []graph.Question{}
+		s.Next = []string{}
+		s.Questions = []graph.Question{}
 	}
 	tree, err := v.ReadTree(ctx)
 	if err != nil {

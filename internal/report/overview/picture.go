@@ -38,8 +38,8 @@ func PictureOf(ctx context.Context, p *app.Process, d *runs.Detail, moments []ru
 	return Picture{Structure: story.StructureOf(d, moments), From: PictureFromSteps, Note: "The journal of this run does not have its graph: only the nodes that ran are drawn."}
 }
 
-// describeChanges says that the agent's files differ from those that the run has used, "" if they do not. The record of a run
-// from elsewhere does not choose which files are read.
+// describeChanges says that the agent's files differ from those that the run has used, "" if they do not. The record of
+// a run from elsewhere does not choose which files are read.
 func describeChanges(d *runs.Detail) string {
 	if d.Foreign != nil || flow.DescribeChanges(d.Record.Sources, flow.HashSources(d.Record.Dir, d.Record.Sources)) == nil {
 		return ""

@@ -12,19 +12,20 @@ import (
 
 // Branch is a part of a run that worked, as "--output json" writes it.
 type Branch struct {
-	Path      string     `json:"path"`            // of nodes and agents; "": the run
-	Agent     string     `json:"agent,omitempty"` // name of the run's agent, or of a spawned agent
-	Status    string     `json:"status"`
-	Error     string     `json:"error,omitempty"`
-	Started   *time.Time `json:"started"` // null if it has not started
-	Ended     *time.Time `json:"ended"`   // null if it has not ended
-	Seconds   float64    `json:"seconds"` // from its start to its end, or to its newest record
-	Usage     Usage      `json:"usage"`   // its own, without that of its children
-	Tools     int        `json:"tool_calls"`
-	Failed    int        `json:"failed_tool_calls,omitempty"`
-	Purpose   string     `json:"purpose,omitempty"` // of a spawned agent
-	Task      *team.Task `json:"task,omitempty"`    // the task of a queue that it works on, or that no agent works on yet
-	Questions []string   `json:"questions"`         // ids of its own open questions
+	Path    string     `json:"path"`            // of nodes and agents; "": the run
+	Agent   string     `json:"agent,omitempty"` // name of the run's agent, or of a spawned agent
+	Status  string     `json:"status"`
+	Error   string     `json:"error,omitempty"`
+	Started *time.Time `json:"started"` // null if it has not started
+	Ended   *time.Time `json:"ended"`   // null if it has not ended
+	Seconds float64    `json:"seconds"` // from its start to its end, or to its newest record
+	Usage   Usage      `json:"usage"`   // its own, without that of its children
+	Tools   int        `json:"tool_calls"`
+	Failed  int        `json:"failed_tool_calls,omitempty"`
+	Purpose string     `json:"purpose,omitempty"` // of a spawned agent
+	// the task of a queue that it works on, or that no agent works on yet
+	Task      *team.Task `json:"task,omitempty"`
+	Questions []string   `json:"questions"` // ids of its own open questions
 	Children  []Branch   `json:"children"`
 	Run       string     `json:"run,omitempty"` // of its own, which workers of a queue drive
 }

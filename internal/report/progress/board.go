@@ -96,7 +96,8 @@ func (b *statusBoard) handleEvent(ev graph.Event) {
 			r.items = &itemCounts{}
 		}
 		r.tasks++
-		r.kind, r.asked = body.Kind, false
+		r.kind = body.Kind
+		r.asked = false
 		b.tasks[ev.Path+ev.Task] = r
 	case graph.TaskDone:
 		b.finishTask(ev, body)
@@ -126,7 +127,8 @@ func (b *statusBoard) rowPath(ev graph.Event, kind string) string {
 	r := b.findRow(ev.Path)
 	talk := ev.Path == "" && b.talks || ev.Path != "" && (slices.Contains(talkKinds, kind) || ev.Node == agent.NodeThink && kind == "llm")
 	if r != nil && r.member && !r.began {
-		r.began, r.talks = true, talk // its first node shows whether it is a conversation or a graph
+		r.began = true
+		r.talks = talk // its first node shows whether it is a conversation or a graph
 	}
 	if !talk && (r == nil || !r.talks) {
 		return taskPath(ev)
@@ -204,7 +206,8 @@ func (b *statusBoard) finishTask(ev graph.Event, body graph.TaskDone) {
 	r.tasks--
 	r.asked = r.asked || body.Waiting
 	if r.tasks == 0 {
-		r.calls, r.text = nil, ""
+		r.calls = nil
+		r.text = ""
 	}
 	if !body.Waiting {
 		b.removeRows(taskPath(ev))
@@ -215,7 +218,9 @@ func (b *statusBoard) handleEmitted(ev graph.Event, v any, said []updates.RunUpd
 	switch v := v.(type) {
 	case team.AgentStarted:
 		r := b.member(ev, v.ID, v.Parent, v.Purpose)
-		r.talks, r.queued, r.since = true, false, ev.Time
+		r.talks = true
+		r.queued = false
+		r.since = ev.Time
 		b.removeRows(queuePath(ev, v.Parent, v.Task))
 		return
 	case team.AgentQueued:
@@ -323,7 +328,9 @@ func (r *boardRow) addText(text string, thinks bool) {
 	if r.thinks != thinks {
 		r.text = ""
 	}
-	r.text, r.thinks, r.again = r.text+text, thinks, time.Time{}
+	r.text = r.text + text
+	r.thinks = thinks
+	r.again = time.Time{}
 	const most, rest = 4096, 2048
 	if len(r.text) > most {
 		r.text = r.text[len(r.text)-rest:]
@@ -372,7 +379,8 @@ func (b *statusBoard) visibleRows(now time.Time) (list []*boardRow, depths []int
 	var add func(rows []*boardRow, depth int)
 	add = func(rows []*boardRow, depth int) {
 		for _, r := range rows {
-			list, depths = append(list, r), append(depths, depth)
+			list = append(list, r)
+			depths = append(depths, depth)
 			if r.path != "" {
 				add(below[r.path], depth+1)
 			}

@@ -30,7 +30,8 @@ func mainArgument(args json.RawMessage) string {
 	}
 	for _, name := range mainArguments {
 		if text, ok := fields[name].(string); ok && strings.TrimSpace(text) != "" {
-			text, also := strings.TrimSpace(text), ""
+			text := strings.TrimSpace(text)
+			also := ""
 			if path, ok := fields["path"].(string); ok && name == "pattern" && path != "" {
 				also = "  " + path
 			}
@@ -71,11 +72,12 @@ var changeTools = []string{"apply_patch", "fs_edit", "fs_patch", "fs_write"} // 
 
 var contentTools = []string{"fs_cat", "fs_read", "fs_ls", "fs_glob"}
 
-// formatCall returns the lines of a call that has ended, painted: what it was about, how it ended, and what is worth reading of its result.
-// With detail they have all of the result.
+// formatCall returns the lines of a call that has ended, painted: what it was about, how it ended, and what is worth
+// reading of its result. With detail they have all of the result.
 func (l Look) formatCall(label string, args json.RawMessage, v agent.ToolDone, cols int, detail bool) []string {
 	r := readResult(v.Text)
-	mark, name := l.colors.Paint(term.Cyan, l.call), term.CleanLine(v.Name)
+	mark := l.colors.Paint(term.Cyan, l.call)
+	name := term.CleanLine(v.Name)
 	if v.Error {
 		mark = l.colors.Paint(term.Red, l.failed)
 	}
@@ -88,7 +90,8 @@ func (l Look) formatCall(label string, args json.RawMessage, v agent.ToolDone, c
 	for _, c := range v.Changes {
 		end += l.formatCounts(c)
 	}
-	lines, more := r.lines, 0
+	lines := r.lines
+	more := 0
 	switch {
 	case v.Error:
 		lines = failureLines(r)
@@ -209,8 +212,8 @@ var (
 	exitPattern    = pattern.CompileLater(`(exited with code \d+|was ended by \S+|timed out after .*)$`)
 )
 
-// failureLines returns the lines that say why a call failed: the last line of a trace with its place, else the end of what the call
-// wrote, else the failure itself.
+// failureLines returns the lines that say why a call failed: the last line of a trace with its place, else the end of
+// what the call wrote, else the failure itself.
 func failureLines(r callResult) []string {
 	if len(r.stderr) > 0 {
 		place := ""

@@ -16,7 +16,8 @@ const diffLines = 20
 
 // A diffLine is a line of a change.
 type diffLine struct {
-	number int  // in the file before the change for a removed line, otherwise in the file after it; 0: lines are left out here
+	// in the file before the change for a removed line, otherwise in the file after it; 0: lines are left out here
+	number int
 	sign   byte // '+', '-' or ' '
 	text   string
 }
@@ -95,7 +96,8 @@ func diffTexts(before, after string) []diffLine {
 		if i > 0 {
 			lines = append(lines, diffLine{})
 		}
-		from, to := h.FromLine, h.ToLine
+		from := h.FromLine
+		to := h.ToLine
 		for _, line := range h.Lines {
 			text := strings.TrimRight(line.Content, "\r\n")
 			switch line.Kind {
@@ -107,7 +109,8 @@ func diffTexts(before, after string) []diffLine {
 				to++
 			default:
 				lines = append(lines, diffLine{to, ' ', text})
-				from, to = from+1, to+1
+				from = from + 1
+				to = to + 1
 			}
 		}
 	}

@@ -34,7 +34,8 @@ type LiveLines struct {
 // NewLiveLines returns the live lines of a run of an agent. The caller must close them.
 func NewLiveLines(t *term.Screen, look Look, a *flow.Agent) *LiveLines {
 	l := &LiveLines{t: t, look: look, stop: make(chan struct{}), board: newStatusBoard(a.Name, a.Config != nil)}
-	l.board.wide, l.board.names.dot = nameWidth(a), look.dot
+	l.board.wide = nameWidth(a)
+	l.board.names.dot = look.dot
 	l.done.Go(func() {
 		tick := time.NewTicker(term.RedrawInterval)
 		defer tick.Stop()
@@ -87,7 +88,8 @@ func (l *LiveLines) buildLines(now time.Time) []string {
 	return lines
 }
 
-// renderBoard shows a board in a number of lines of a width: a line for each row, and below it the end of what its call writes.
+// renderBoard shows a board in a number of lines of a width: a line for each row, and below it the end of what its call
+// writes.
 func renderBoard(b *statusBoard, now time.Time, cols, most int, l Look) []string {
 	list, depths := b.visibleRows(now)
 	switch {
@@ -105,8 +107,11 @@ func renderBoard(b *statusBoard, now time.Time, cols, most int, l Look) []string
 		left = []string{term.CutEnd(fmt.Sprintf("%s and %d more", l.blank(), len(list)-most+1), cols)}
 		list = list[:most-1]
 	}
-	names, states, wide := make([]string, len(list)), make([]string, len(list)), b.wide
-	stateWide, counts := 0, false
+	names := make([]string, len(list))
+	states := make([]string, len(list))
+	wide := b.wide
+	stateWide := 0
+	counts := false
 	for i, r := range list {
 		counts = counts || r.tokens > 0
 		names[i] = strings.Repeat("  ", min(depths[i], 4)) + r.title()
@@ -139,8 +144,8 @@ func renderBoard(b *statusBoard, now time.Time, cols, most int, l Look) []string
 // blank returns blanks that are as wide as the mark of what runs.
 func (l Look) blank() string { return strings.Repeat(" ", term.TextWidth(l.spinner[0])) }
 
-// formatRow returns the line of a row: its name, for how long it runs, what it does, and the end of what its model writes.
-// counts reserves columns for tokens.
+// formatRow returns the line of a row: its name, for how long it runs, what it does, and the end of what its model
+// writes. counts reserves columns for tokens.
 func (r *boardRow) formatRow(name, state string, counts bool, now time.Time, cols int, l Look) string {
 	line := name
 	add := func(column string) {
@@ -148,7 +153,8 @@ func (r *boardRow) formatRow(name, state string, counts bool, now time.Time, col
 			line += "  " + column
 		}
 	}
-	took, tokens := formatSince(now.Sub(r.since)), ""
+	took := formatSince(now.Sub(r.since))
+	tokens := ""
 	if r.queued {
 		took = ""
 	}

@@ -9,7 +9,8 @@ import (
 	"raddle.dev/internal/base/wording"
 )
 
-// A Look is how what happens is shown: the characters of its marks, and how wide its lines may be. The zero Look is not useful.
+// A Look is how what happens is shown: the characters of its marks, and how wide its lines may be. The zero Look is not
+// useful.
 type Look struct {
 	done, failed, waits, call string
 	spinner                   []string // marks of what runs; one: it does not move
@@ -22,8 +23,8 @@ type Look struct {
 // frameTime is how long the spinner shows one of its marks.
 const frameTime = 125 * time.Millisecond
 
-// NewLook returns the look for a terminal with the variables of the environment: in ASCII if the terminal only prints lines or if the
-// locale is not UTF-8, and without motion if NO_MOTION is set.
+// NewLook returns the look for a terminal with the variables of the environment: in ASCII if the terminal only prints
+// lines or if the locale is not UTF-8, and without motion if NO_MOTION is set.
 func NewLook(colors term.Colors, getenv func(string) string) Look {
 	if isUTF8(getenv) && getenv("TERM") != "dumb" {
 		l := Look{done: "✓", failed: "✗", waits: "⏸", call: "●", spinner: []string{"⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"},

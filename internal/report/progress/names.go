@@ -58,9 +58,11 @@ var itemPattern = pattern.CompileLater(`\[(\d+)\]`)
 // displayName returns a path for people: the name of a team's agent, or the nodes.
 func (n *agentNames) displayName(path string) string {
 	path = strings.TrimSuffix(path, "/")
-	above, last := "", path
+	above := ""
+	last := path
 	if i := strings.LastIndexByte(path, '/'); i >= 0 {
-		above, last = path[:i], path[i+1:]
+		above = path[:i]
+		last = path[i+1:]
 	}
 	switch {
 	case path == "" || last == team.Lead && above == team.Node && n.talks:
@@ -74,7 +76,8 @@ func (n *agentNames) displayName(path string) string {
 	return itemPattern().ReplaceAllString(path[memberEnd(path):], n.dot+"$1")
 }
 
-// labelOf returns who does what happens at a path, for the lines of several that work at the same time; "" for the agent of the run.
+// labelOf returns who does what happens at a path, for the lines of several that work at the same time; "" for the
+// agent of the run.
 func (n *agentNames) labelOf(path string) string {
 	var parts []string
 	for id := range strings.SplitSeq(strings.TrimSuffix(path, "/"), "/") {

@@ -11,8 +11,8 @@ import (
 
 // A ReplyStream shows the text of an agent's model while the model writes it, on a terminal.
 type ReplyStream struct {
-	// ShowPending says to show the end of a block that is not complete on the screen, which must be a terminal. It must not change
-	// after the first event.
+	// ShowPending says to show the end of a block that is not complete on the screen, which must be a terminal. It must
+	// not change after the first event.
 	ShowPending bool
 
 	screen  *term.Screen
@@ -24,8 +24,8 @@ type ReplyStream struct {
 	over    bool            // that reply is complete
 }
 
-// NewReplyStream returns a stream to out, which may be on the same terminal as the screen. If r is not nil, the text is Markdown: a block is
-// written when it is complete, and until then the screen shows its last lines.
+// NewReplyStream returns a stream to out, which may be on the same terminal as the screen. If r is not nil, the text is
+// Markdown: a block is written when it is complete, and until then the screen shows its last lines.
 func NewReplyStream(screen *term.Screen, out *term.Output, r *markdown.Renderer) *ReplyStream {
 	s := &ReplyStream{screen: screen, out: out, replies: updates.Replies{Replaces: true}}
 	if r != nil {
@@ -95,7 +95,8 @@ func (s *ReplyStream) showText(text string) {
 	}
 }
 
-// columns returns the width of the terminal without its last column, from which the cursor may already have moved to the next line.
+// columns returns the width of the terminal without its last column, from which the cursor may already have moved to
+// the next line.
 func (s *ReplyStream) columns() int {
 	cols, _ := s.out.Size()
 	return cols - 1
@@ -109,8 +110,8 @@ func (s *ReplyStream) endText() {
 	s.screen.EndLine(s.out)
 }
 
-// resetReply forgets the text of the current reply. If something of it was shown, note is a line below it that stays and says why the model
-// will send it again; "" if it will not.
+// resetReply forgets the text of the current reply. If something of it was shown, note is a line below it that stays
+// and says why the model will send it again; "" if it will not.
 func (s *ReplyStream) resetReply(note string) {
 	s.endText()
 	if s.over {

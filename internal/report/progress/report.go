@@ -22,9 +22,9 @@ import (
 	"raddle.dev/team"
 )
 
-// A Reporter writes what happens in a run on a terminal, as finished lines: one for each node that ends, and a block for each call of a
-// tool. Off a terminal a narrator of flow/narrate writes lines instead. It needs the events of [ReportTopics], of one drive or of several drives
-// of one run. It is not safe for concurrent use.
+// A Reporter writes what happens in a run on a terminal, as finished lines: one for each node that ends, and a block
+// for each call of a tool. Off a terminal a narrator of flow/narrate writes lines instead. It needs the events of
+// [ReportTopics], of one drive or of several drives of one run. It is not safe for concurrent use.
 type Reporter struct {
 	Detail  bool // show results, reasoning and prompts in full; must not change after the first event
 	Replies bool // something else writes the text of replies between the lines; must not change after the first event
@@ -90,7 +90,8 @@ func NewReporter(screen *term.Screen, look Look, a *flow.Agent) *Reporter {
 	r := &Reporter{screen: screen, look: look, agent: a, names: newAgentNames(a.Name, a.Config != nil), nodes: map[string]*reportedNode{},
 		talks: map[string]bool{"": a.Config != nil}, maps: map[string]*reportedMap{}, said: updates.Calls{Replies: updates.Replies{Replaces: true}},
 		reasoning: map[string]*reasoning{}, members: map[string]*reportedMember{}}
-	r.wide, r.names.dot = nameWidth(a), look.dot
+	r.wide = nameWidth(a)
+	r.names.dot = look.dot
 	return r
 }
 
@@ -139,10 +140,13 @@ type Ending struct {
 
 // PrintEnd writes the last line about a run.
 func (r *Reporter) PrintEnd(e Ending) {
-	took, waited := r.watch.Took, r.watch.Waited
-	mark, verb := r.look.Done(), "done in"
+	took := r.watch.Took
+	waited := r.watch.Waited
+	mark := r.look.Done()
+	verb := "done in"
 	if e.Status != graph.Done {
-		mark, verb = r.look.colors.Paint(term.Red, r.look.failed), "failed after"
+		mark = r.look.colors.Paint(term.Red, r.look.failed)
+		verb = "failed after"
 	}
 	line := verb + " " + formatTook(took)
 	if waited >= time.Second {
@@ -341,7 +345,8 @@ func (r *Reporter) formatNode(ev graph.Event, n *reportedNode, b graph.TaskDone)
 	return line
 }
 
-// nodeParts returns what is to be said about a node that has ended: what it wrote, where it led, and what did not go well.
+// nodeParts returns what is to be said about a node that has ended: what it wrote, where it led, and what did not go
+// well.
 func (r *Reporter) nodeParts(ev graph.Event, n *reportedNode, b graph.TaskDone) (parts []string) {
 	if m := r.maps[n.path]; m != nil && m.total > 0 {
 		text := wording.FormatCount(m.total, "item")
@@ -557,7 +562,8 @@ func (r *Reporter) handleValue(ev graph.Event, v any) {
 	}
 }
 
-// handledPattern matches the warning about a node whose failure leads to another node, which the line of the node says as well.
+// handledPattern matches the warning about a node whose failure leads to another node, which the line of the node says
+// as well.
 var handledPattern = pattern.CompileLater(`(?s)^\[graph:[^\]]*\] .* failed, (?:routing to fallback|continuing with) '([^']*)': (.*)$`)
 
 // detailLines returns all lines of a text, dimmed and indented.
@@ -670,7 +676,8 @@ func (r *Reporter) showTeamMessage(ev graph.Event, args json.RawMessage) {
 	if json.Unmarshal(args, &m) != nil {
 		return
 	}
-	from, to := r.names.labelOf(ev.Path), m.ID
+	from := r.names.labelOf(ev.Path)
+	to := m.ID
 	if from == "" {
 		from = team.Lead
 	}

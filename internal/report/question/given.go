@@ -33,7 +33,8 @@ func ParseAnswers(flags []string, q Names) (GivenAnswers, error) {
 		if id, text, ok := strings.Cut(raw, "="); ok {
 			switch near := wording.FindNearest(id, q.asking); {
 			case id == "" || q.matchesID(id):
-				g.ID, g.Text = id, text
+				g.ID = id
+				g.Text = text
 			case near != "" && len(id) >= leastTypo && !strings.ContainsAny(id, " \t\n"):
 				return nil, failure.NewUsage(fmt.Sprintf("did you mean %s? For a text that begins like this, write --answer %s", wording.QuoteWord(near+"="+text), wording.QuoteWord("="+raw)),
 					"--answer %s: no question and no node has the id %q", raw, id)
@@ -74,7 +75,8 @@ func NamesOf(open []graph.Question, s graph.Structure) Names {
 			if n.Child != nil {
 				add(prefix+n.Name+"/", *n.Child)
 			}
-			for kind, child := range n.Children { // a spawned agent has a path of its own, which is not known in advance
+			// a spawned agent has a path of its own, which is not known in advance
+			for kind, child := range n.Children {
 				add(prefix+n.Name+"/"+kind+"/", child)
 			}
 		}
@@ -121,18 +123,22 @@ func (list GivenAnswers) MarkUsed(unused []graph.Answer, redact func(string) str
 // the question has options, such an answer is left for a later question. wrong is what is
 // wrong with the answer that was taken.
 func (list GivenAnswers) Take(q graph.Question, bare bool, suits func(text string, distance int) error) (text string, ok bool, wrong error) {
-	found, nearest := -1, 0
+	found := -1
+	nearest := 0
 	for i, g := range list {
 		distance, named := q.NamedBy(g.ID)
 		if bare && g.ID == "" {
-			distance, named = math.MaxInt, true
+			distance = math.MaxInt
+			named = true
 		}
 		if g.Used || !named || found >= 0 && distance >= nearest {
 			continue
 		}
 		why := suits(g.Text, distance)
 		if why == nil || distance == 0 || len(q.Options) == 0 {
-			found, nearest, wrong = i, distance, why
+			found = i
+			nearest = distance
+			wrong = why
 		}
 	}
 	if found < 0 {

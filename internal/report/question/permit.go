@@ -121,7 +121,8 @@ func (p *permit) listChoices() []term.Choice {
 	p.values = nil
 	var choices []term.Choice
 	add := func(value string, c term.Choice) {
-		p.values, choices = append(p.values, value), append(choices, c)
+		p.values = append(p.values, value)
+		choices = append(choices, c)
 	}
 	for _, o := range p.q.Options {
 		add(o, term.Choice{Label: cmp.Or(labels[o], term.CleanText(o)), Word: o, Step: o == choiceAlways})
@@ -355,7 +356,8 @@ func (p *permit) frameLines(text string) string {
 	return strings.Join(prefixLines("│ ", p.wrapLines(strings.Split(text, "\n"))), "\n")
 }
 
-// readPreset reads a text that begins as another one. A terminal that can only print lines shows that one, and an empty line keeps it.
+// readPreset reads a text that begins as another one. A terminal that can only print lines shows that one, and an empty
+// line keeps it.
 func (p *permit) readPreset(ctx context.Context, prompt, text string) (string, error) {
 	if p.cols > 0 {
 		return p.who.ReadText(ctx, prompt, text)
@@ -384,13 +386,14 @@ func (p *permit) soleText() (name, text string) {
 	return "", ""
 }
 
-// editArguments lets the person change the arguments: the text of the only one, or all as JSON. The answer is nil if nothing was
-// changed.
+// editArguments lets the person change the arguments: the text of the only one, or all as JSON. The answer is nil if
+// nothing was changed.
 func (p *permit) editArguments(ctx context.Context) (any, error) {
 	name, before := p.soleText()
 	prompt := name + ": "
 	if name == "" {
-		prompt, before = "Arguments: ", indentJSON(p.call.Args)
+		prompt = "Arguments: "
+		before = indentJSON(p.call.Args)
 	}
 	for text := before; ; {
 		var err error

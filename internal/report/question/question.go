@@ -1,4 +1,5 @@
-// Package question asks people the questions of runs at a terminal, and says in words who asks what and which answers there are.
+// Package question asks people the questions of runs at a terminal, and says in words who asks what and which answers
+// there are.
 package question
 
 import (

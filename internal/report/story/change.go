@@ -14,12 +14,15 @@ import (
 // FormatChange returns a change for people: the sign of what happened, the key, and the old
 // and the new value, below the key if they are long.
 func FormatChange(c *runs.Change, colors term.Colors) string {
-	sign, color := "~", term.Yellow
+	sign := "~"
+	color := term.Yellow
 	switch {
 	case c.Was == nil:
-		sign, color = "+", term.Green
+		sign = "+"
+		color = term.Green
 	case c.Is == nil:
-		sign, color = "-", term.Red
+		sign = "-"
+		color = term.Red
 	}
 	head := colors.Paint(color, sign) + " " + colors.Paint(term.Bold, c.Path+c.Key)
 	var was, is []string

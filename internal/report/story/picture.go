@@ -23,7 +23,8 @@ func AddRun(o *draw.Options, s *graph.Structure, d *runs.Detail, story []runs.Mo
 	}
 	p.finish()
 	o.Title = fmt.Sprintf("%s · %s · %s", d.Agent, runs.Point{Run: d.Run, At: d.At}, d.Status)
-	o.Run, o.Taken = p.notes(), p.taken
+	o.Run = p.notes()
+	o.Taken = p.taken
 }
 
 // StructureOf returns the nodes that a run has entered, and the edges that it has followed.
@@ -161,7 +162,8 @@ func (p *runPicture) addMoment(m *runs.Moment) {
 	case journal.KindStart, journal.KindCall, journal.KindStep, journal.KindEdit, journal.KindFork, journal.KindSnapshot:
 		p.began[m.Path], p.current[frame] = p.active, m.Next
 		for _, to := range m.Next {
-			if n := p.node(joinPath(frame, to)); n != nil && m.Tasks <= len(m.Next) { // a node with many items may have failed for another one
+			// a node with many items may have failed for another one
+			if n := p.node(joinPath(frame, to)); n != nil && m.Tasks <= len(m.Next) {
 				n.failed = false
 			}
 		}

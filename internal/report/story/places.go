@@ -36,8 +36,8 @@ func (p *Places) addLevel(s *graph.Structure, prefix string) {
 
 func (p *Places) has(place string) bool { return p.known[place] }
 
-// Find returns the place of a node of the run: without the numbers of branches, and branches as nodes next to their map. It
-// returns "" if the picture does not show the node.
+// Find returns the place of a node of the run: without the numbers of branches, and branches as nodes next to their
+// map. It returns "" if the picture does not show the node.
 func (p *Places) Find(path string) string {
 	var parts []string
 	for part := range strings.SplitSeq(path, "/") {
@@ -78,8 +78,8 @@ func (p *Places) FindMoment(m *runs.Moment) string {
 	}
 }
 
-// FindFailed returns the places of what has failed with a moment: of nodes, agents and items, and of the tools of a conversation. What the picture does
-// not show is left out: the node around it may have succeeded.
+// FindFailed returns the places of what has failed with a moment: of nodes, agents and items, and of the tools of a
+// conversation. What the picture does not show is left out: the node around it may have succeeded.
 func (p *Places) FindFailed(m *runs.Moment) (places []string) {
 	for _, node := range m.FailedNodes {
 		if place := p.Find(node); place != "" {
@@ -94,7 +94,8 @@ func (p *Places) FindFailed(m *runs.Moment) (places []string) {
 	return places
 }
 
-// effectPath returns the path of an effect: of a reply or a call in a conversation, the model or the tools of the picture.
+// effectPath returns the path of an effect: of a reply or a call in a conversation, the model or the tools of the
+// picture.
 func (p *Places) effectPath(m *runs.Moment) string {
 	at := p.Find(m.Node)
 	switch {

@@ -247,7 +247,8 @@ func describeCall(m *runs.Moment) string {
 	return text
 }
 
-// describeArgs returns the arguments of a call on one line: the value alone if there is one, otherwise names and values.
+// describeArgs returns the arguments of a call on one line: the value alone if there is one, otherwise names and
+// values.
 func describeArgs(args json.RawMessage) string {
 	var named map[string]any
 	if json.Unmarshal(args, &named) != nil {
@@ -296,8 +297,8 @@ func previewOutcome(outcome string) string {
 	return strings.Join(lines, "\n    ")
 }
 
-// outcomeLine returns the line of a failed outcome that says most: the last one of an error output in JSON, the error of an agent that was
-// collected, otherwise the first.
+// outcomeLine returns the line of a failed outcome that says most: the last one of an error output in JSON, the error
+// of an agent that was collected, otherwise the first.
 func outcomeLine(c *runs.ToolCall) string {
 	outcome := c.Outcome
 	switch failures, reason := team.ReadCollected(c.Tool, outcome); {
@@ -405,8 +406,8 @@ const (
 	maxReplyText = 12 // lines of a reply
 )
 
-// DescribeSaid returns what was said in a run: replies of models, calls of tools with their outcomes, questions and answers. calls
-// are those of the run, with the outcomes that are no effects.
+// DescribeSaid returns what was said in a run: replies of models, calls of tools with their outcomes, questions and
+// answers. calls are those of the run, with the outcomes that are no effects.
 func (s *Describer) DescribeSaid(story []runs.Moment, calls []runs.ToolCall) string {
 	var blocks []string
 	several := slices.ContainsFunc(story, func(m runs.Moment) bool { return (m.Reply != nil || m.Kind == journal.KindAnswer) && m.Node != "" })
@@ -484,8 +485,8 @@ func ShortenLine(s string) string {
 	return s
 }
 
-// DescribeMoments returns moments as lines with their numbers and times, and a line above the first moment of each day. paint
-// styles a text.
+// DescribeMoments returns moments as lines with their numbers and times, and a line above the first moment of each day.
+// paint styles a text.
 func (s *Describer) DescribeMoments(moments []runs.Moment, paint func(term.Style, string) string) string {
 	var b strings.Builder
 	day := ""

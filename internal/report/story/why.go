@@ -13,7 +13,8 @@ import (
 	"raddle.dev/team"
 )
 
-// DescribeCall returns a call on one line: its tool and, shortened, the command, path, address or arguments with which it was made.
+// DescribeCall returns a call on one line: its tool and, shortened, the command, path, address or arguments with which
+// it was made.
 func DescribeCall(c *runs.ToolCall) string {
 	args := c.Args
 	if len(c.MadeWith) > 0 {
@@ -73,8 +74,8 @@ func DescribePermission(c *runs.ToolCall) string {
 // maxHeldShown is how many of the things that the box held back are shown of a call.
 const maxHeldShown = 5
 
-// DescribeWhy returns for each call, in order, what was decided about it, and which rule, answer, default or box let it pass or stopped it. Lines are
-// wrapped to a width; 0: they are not.
+// DescribeWhy returns for each call, in order, what was decided about it, and which rule, answer, default or box let it
+// pass or stopped it. Lines are wrapped to a width; 0: they are not.
 func (s *Describer) DescribeWhy(calls []runs.ToolCall, width int, colors term.Colors) string {
 	w := &whyWriter{width: width, colors: colors}
 	counts := map[string]int{}

@@ -7,15 +7,16 @@ import (
 	"raddle.dev/graph"
 )
 
-// Calls are the replies of the models of a run and the calls of tools, from its events. The zero value is ready to use. It is not safe for concurrent
-// use.
+// Calls are the replies of the models of a run and the calls of tools, from its events. The zero value is ready to use.
+// It is not safe for concurrent use.
 type Calls struct {
 	Replies
 
 	made callList
 }
 
-// HandleEvent takes an event, and returns what it adds to replies and calls, and the other values that nodes emit. It may be nothing.
+// HandleEvent takes an event, and returns what it adds to replies and calls, and the other values that nodes emit. It
+// may be nothing.
 func (cs *Calls) HandleEvent(ev graph.Event) []RunUpdate {
 	return cs.made.handleEvent(ev, cs.Replies.HandleEvent(ev))
 }

@@ -28,8 +28,8 @@ func ModelCallOf(ev graph.Event) (c ModelCall, ok bool) {
 	return c, false
 }
 
-// Cost returns what a call has cost, in US dollars: as it was recorded with the reply, or else by the prices of the models. known is false if neither
-// says it.
+// Cost returns what a call has cost, in US dollars: as it was recorded with the reply, or else by the prices of the
+// models. known is false if neither says it.
 func (c ModelCall) Cost(price func(model string, u llm.Usage) (dollars float64, known bool)) (dollars float64, known bool) {
 	if c.priced {
 		return c.cost, true

@@ -11,11 +11,12 @@ import (
 	"raddle.dev/team"
 )
 
-// Replies are those of the models of a run, from its events: what is written of them, and which are complete. The zero value is ready to use. It is not
-// safe for concurrent use.
+// Replies are those of the models of a run, from its events: what is written of them, and which are complete. The zero
+// value is ready to use. It is not safe for concurrent use.
 type Replies struct {
-	// Replaces says that a receiver can take back what it got of a reply: it learns at once that a reply begins again. Otherwise the new text is
-	// compared with what the receiver has, and only passed on where it continues or differs. It must not change after the first event.
+	// Replaces says that a receiver can take back what it got of a reply: it learns at once that a reply begins again.
+	// Otherwise the new text is compared with what the receiver has, and only passed on where it continues or differs.
+	// It must not change after the first event.
 	Replaces bool
 
 	open     map[string]*Reply // that are not complete, by their places
@@ -24,10 +25,13 @@ type Replies struct {
 	drive    int64             // the record of the newest start or resume
 }
 
-// HandleEvent takes an event, and returns what it adds to replies: [TextAdded], [ReasoningAdded], [ReplyWithdrawn] and [ReplyEnded], which is last.
+// HandleEvent takes an event, and returns what it adds to replies: [TextAdded], [ReasoningAdded], [ReplyWithdrawn] and
+// [ReplyEnded], which is last.
 func (rs *Replies) HandleEvent(ev graph.Event) (list []RunUpdate) {
 	if rs.open == nil {
-		rs.open, rs.finished, rs.ended = map[string]*Reply{}, map[string]int{}, map[string]int64{}
+		rs.open = map[string]*Reply{}
+		rs.finished = map[string]int{}
+		rs.ended = map[string]int64{}
 	}
 	switch b := ev.Body.(type) {
 	case graph.RunStarted:
@@ -164,7 +168,8 @@ func (rs *Replies) OpenReplies() (list []*Reply) {
 // DropOpen forgets the replies that are not complete.
 func (rs *Replies) DropOpen() { clear(rs.open) }
 
-// NoteEnded takes over which replies are complete for others: their pieces are late, also if the drive reports them only now.
+// NoteEnded takes over which replies are complete for others: their pieces are late, also if the drive reports them
+// only now.
 func (rs *Replies) NoteEnded(others *Replies) {
 	if rs.ended == nil {
 		rs.HandleEvent(graph.Event{})
@@ -181,8 +186,8 @@ func (rs *Replies) NoteEnded(others *Replies) {
 // leadPath is what the paths of events of a drive have for the lead of a team.
 const leadPath = team.Node + "/" + team.Lead + "/"
 
-// PlainPath returns the path of a conversation, each node followed by a slash. The lead of a team speaks for the node that has the team: a
-// drive calls its path team/lead/, a journal does not.
+// PlainPath returns the path of a conversation, each node followed by a slash. The lead of a team speaks for the node
+// that has the team: a drive calls its path team/lead/, a journal does not.
 func PlainPath(path string) string {
 	if path != "" && !strings.HasSuffix(path, "/") {
 		path += "/"

@@ -34,7 +34,8 @@ func (r *Reply) Reasoning() string { return r.reasoning.written.String() }
 // beginAgain withdraws what was passed on, or keeps it until the new text differs. It returns what of it was withdrawn.
 func (r *Reply) beginAgain(why string, replaces bool) (list []RunUpdate) {
 	r.why = why
-	text, reasoning := r.text.beginAgain(!replaces), r.reasoning.beginAgain(!replaces)
+	text := r.text.beginAgain(!replaces)
+	reasoning := r.reasoning.beginAgain(!replaces)
 	if replaces && (text || reasoning) {
 		r.Again++
 		list = append(list, ReplyWithdrawn{Reply: r, Why: why})
@@ -89,7 +90,8 @@ func (r *Reply) finish(m llm.Message) (list []RunUpdate, missing bool) {
 	}
 	again := r.reasoning.before != ""
 	more, differs := r.reasoning.finish(thoughts.String())
-	if again || !differs { // otherwise it is the same in other words: a provider may send reasoning in another form at the end
+	// otherwise it is the same in other words: a provider may send reasoning in another form at the end
+	if again || !differs {
 		list = append(list, r.passReasoning(ReasoningAdded{Reply: r, Text: more, AtEnd: true}, differs)...)
 	}
 	first := r.text.passedOn() == ""
@@ -100,7 +102,8 @@ func (r *Reply) finish(m llm.Message) (list []RunUpdate, missing bool) {
 // A passage is a text that comes in pieces.
 type passage struct {
 	written strings.Builder // since the model began the last time
-	before  string          // what was passed on before that and still counts: nothing is passed on until the new text continues it or differs
+	// what was passed on before that and still counts: nothing is passed on until the new text continues it or differs
+	before string
 }
 
 // passedOn returns what receivers have got of the passage.
@@ -111,7 +114,8 @@ func (p *passage) passedOn() string {
 	return p.written.String()
 }
 
-// beginAgain begins the passage again, and reports whether something of it was passed on. keep says that this still counts.
+// beginAgain begins the passage again, and reports whether something of it was passed on. keep says that this still
+// counts.
 func (p *passage) beginAgain(keep bool) bool {
 	passed := p.passedOn()
 	p.written.Reset()
@@ -146,8 +150,8 @@ func (p *passage) finish(whole string) (more string, differs bool) {
 	return rest, !same
 }
 
-// Event returns a piece of the reply as an event, for a receiver that comes in the middle: value is an [agent.TextDelta] or an
-// [agent.ReasoningDelta] with what the model has written so far.
+// Event returns a piece of the reply as an event, for a receiver that comes in the middle: value is an
+// [agent.TextDelta] or an [agent.ReasoningDelta] with what the model has written so far.
 func (r *Reply) Event(value any) graph.Event {
 	ev := r.newest
 	ev.Body = graph.ValueEmitted{Value: value}

@@ -6,8 +6,8 @@ import (
 	"raddle.dev/graph"
 )
 
-// A Stopwatch adds up the time of the drives of a run, and the time between them in which it waited for a person. The zero value is ready to use. It is not
-// safe for concurrent use.
+// A Stopwatch adds up the time of the drives of a run, and the time between them in which it waited for a person. The
+// zero value is ready to use. It is not safe for concurrent use.
 type Stopwatch struct {
 	Took   time.Duration // of the drives that have ended
 	Waited time.Duration // between a drive that ended at a question and the next one

@@ -8,8 +8,9 @@ import (
 	"raddle.dev/graph"
 )
 
-// A Tracker keeps what a run has said, and says what each of its events adds. The events may come from a drive, from a journal, or from both in the
-// order of a subscription; the end of a reply must come once. The zero value is ready to use. It is not safe for concurrent use.
+// A Tracker keeps what a run has said, and says what each of its events adds. The events may come from a drive, from a
+// journal, or from both in the order of a subscription; the end of a reply must come once. The zero value is ready to
+// use. It is not safe for concurrent use.
 type Tracker struct {
 	Replies
 

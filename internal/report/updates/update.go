@@ -25,7 +25,8 @@ type ReasoningAdded struct {
 	AtEnd bool   // it comes with the end of the reply: it was not streamed
 }
 
-// ReplyWithdrawn says that a model writes a reply again: what was passed on of it does not count. The pieces that follow begin with the first.
+// ReplyWithdrawn says that a model writes a reply again: what was passed on of it does not count. The pieces that
+// follow begin with the first.
 type ReplyWithdrawn struct {
 	Reply     *Reply
 	Why       string // in a few words, for people; "": the reply was recorded with another text
@@ -76,8 +77,9 @@ type QuestionAsked struct{ Question *Question }
 // QuestionAnswered says that a question was answered.
 type QuestionAnswered struct{ Question *Question }
 
-// ValueAdded is a value that a node has emitted and that is not the text or the end of a reply, nor the start or the end of a call. It follows what
-// the value means for replies and calls: that of an [agent.RetryScheduled] follows a ReplyWithdrawn.
+// ValueAdded is a value that a node has emitted and that is not the text or the end of a reply, nor the start or the
+// end of a call. It follows what the value means for replies and calls: that of an [agent.RetryScheduled] follows a
+// ReplyWithdrawn.
 type ValueAdded struct{ Value any }
 
 // A Call is one call of a tool.
@@ -93,7 +95,8 @@ func (c *Call) Key() string { return c.Path + c.ID }
 
 // A Step is a node that runs.
 type Step struct {
-	Name string // the path and the node; if several of the same node run at the same time, the others have a number: "work#2"
+	// the path and the node; if several of the same node run at the same time, the others have a number: "work#2"
+	Name string
 	Path string // as the event had it
 	Node string
 

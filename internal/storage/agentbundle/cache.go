@@ -14,9 +14,9 @@ import (
 // manifestFile is the file of a written bundle that lists its files. No agent has a directory with this name.
 const manifestFile = ".files.json"
 
-// Open returns the directory of the agent of a bundle: below cache, where the bundle is read from the store and written unless it is
-// there already. Every file is compared with its hash. Files are read-only; directories are not, so that a knowledge base can be
-// built there once. Several processes may call it at the same time.
+// Open returns the directory of the agent of a bundle: below cache, where the bundle is read from the store and written
+// unless it is there already. Every file is compared with its hash. Files are read-only; directories are not, so that a
+// knowledge base can be built there once. Several processes may call it at the same time.
 func Open(ctx context.Context, st journal.Store, hash, cache string) (dir string, err error) {
 	if !hashForm().MatchString(hash) {
 		return "", &DamagedError{hash, errors.New("it is not named by a hash")}

@@ -1,8 +1,8 @@
 // Package agentbundle packs the files of an agent into a bundle, keeps bundles in a store of runs, and writes them to a
 // directory of another machine.
 //
-// A bundle is named by the hash of its manifest, which lists every file with its hash. So the name decides the whole content, and
-// a store that returns anything else is found out before a file is written.
+// A bundle is named by the hash of its manifest, which lists every file with its hash. So the name decides the whole
+// content, and a store that returns anything else is found out before a file is written.
 package agentbundle
 
 import (
@@ -102,7 +102,8 @@ func readManifest(hash string, text []byte) (*Bundle, error) {
 	return b, b.checkFiles()
 }
 
-// checkFiles returns an error for files that must not be written: the manifest may come from a store that other people can change.
+// checkFiles returns an error for files that must not be written: the manifest may come from a store that other people
+// can change.
 func (b *Bundle) checkFiles() error {
 	if err := checkPath(b.Agent); err != nil || strings.Contains(b.Agent, "/") {
 		return fmt.Errorf("%.80q cannot be the directory of its agent", b.Agent)
@@ -149,7 +150,8 @@ func sortFiles(files []File, contents [][]byte) ([]File, [][]byte) {
 		order[i] = i
 	}
 	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(files[a].Path, files[b].Path) })
-	sorted, texts := make([]File, len(files)), make([][]byte, len(files))
+	sorted := make([]File, len(files))
+	texts := make([][]byte, len(files))
 	for i, at := range order {
 		sorted[i], texts[i] = files[at], contents[at]
 	}

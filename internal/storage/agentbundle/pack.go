@@ -21,9 +21,9 @@ type Dir struct {
 	Path string
 }
 
-// Pack reads the directories of agents; the first one is that of the agent that is run. It leaves out names that begin with a dot,
-// knowledge bases, what Python has compiled, and what the files .gitignore and .raddleignore of the directories list. A link, or
-// too many bytes, is a [*failure.Error] with the file.
+// Pack reads the directories of agents; the first one is that of the agent that is run. It leaves out names that begin
+// with a dot, knowledge bases, what Python has compiled, and what the files .gitignore and .raddleignore of the
+// directories list. A link, or too many bytes, is a [*failure.Error] with the file.
 func Pack(dirs []Dir) (*Bundle, error) {
 	p := &packer{left: maxBytes}
 	names := map[string]string{}
@@ -123,8 +123,8 @@ func (p *packer) addFile(file, at string) error {
 // madeByRaddle begins the file that says that a knowledge base is built.
 const madeByRaddle = "# Made by raddle: remove this file to build the knowledge base again.\n"
 
-// findBases returns a function that reports whether a file of a directory belongs to a knowledge base: the file that says that one is
-// built, the base that it names, and what a build that is not finished has made.
+// findBases returns a function that reports whether a file of a directory belongs to a knowledge base: the file that
+// says that one is built, the base that it names, and what a build that is not finished has made.
 func findBases(dir string, entries []os.DirEntry) func(name string) bool {
 	const lock = ".db-lock"
 	bases := map[string]bool{}

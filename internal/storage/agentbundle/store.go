@@ -21,7 +21,8 @@ const threadPrefix = "agent:"
 // IsThread reports whether a thread holds a bundle, and no run.
 func IsThread(name string) bool { return strings.HasPrefix(name, threadPrefix) }
 
-// kindBundle is the kind of the records of bundles. The engine does not know it, so it cannot be confused with a record of a run.
+// kindBundle is the kind of the records of bundles. The engine does not know it, so it cannot be confused with a record
+// of a run.
 const kindBundle journal.Kind = 100
 
 // partBytes is how much of the compressed files one record has.
@@ -78,7 +79,8 @@ func HasAny(ctx context.Context, st journal.Store) (bool, error) {
 	return false, nil
 }
 
-// Has reports whether a store has a bundle. Only if it is also fresh, it is not about to be removed; otherwise [Bundle.Put] keeps it.
+// Has reports whether a store has a bundle. Only if it is also fresh, it is not about to be removed; otherwise
+// [Bundle.Put] keeps it.
 func Has(ctx context.Context, st journal.Store, hash string) (there, fresh bool, err error) {
 	t, _, there, err := findThread(ctx, st, hash)
 	return there, there && isFresh(t), err
@@ -87,7 +89,8 @@ func Has(ctx context.Context, st journal.Store, hash string) (there, fresh bool,
 // isFresh reports whether a bundle was written or used so recently that it is not removed in the next minutes.
 func isFresh(t journal.ThreadInfo) bool { return time.Since(time.UnixMicro(t.Last.Time)) < Grace/2 }
 
-// keepBundle reports whether a store has a bundle, and keeps the bundle from being removed for the next minutes if it has.
+// keepBundle reports whether a store has a bundle, and keeps the bundle from being removed for the next minutes if it
+// has.
 func keepBundle(ctx context.Context, st journal.Store, hash string) (bool, error) {
 	for {
 		t, _, complete, err := findThread(ctx, st, hash)
@@ -151,7 +154,8 @@ func (b *Bundle) encodeRecords() ([]journal.Record, error) {
 	return recs, err
 }
 
-// Get reads a bundle from a store and checks all of it. The error is [ErrMissing] or a [*DamagedError], or that of the store.
+// Get reads a bundle from a store and checks all of it. The error is [ErrMissing] or a [*DamagedError], or that of the
+// store.
 func Get(ctx context.Context, st journal.Store, hash string) (*Bundle, error) {
 	var b *Bundle
 	var h head
@@ -228,8 +232,8 @@ func CheckThread(ctx context.Context, st journal.Store, thread string) (fault, e
 	return nil, err
 }
 
-// RemoveUnused removes the bundles that are not needed and older than [Grace], and returns their number. needed returns the hashes
-// of the bundles that are needed; it is called only if there is one that may be removed.
+// RemoveUnused removes the bundles that are not needed and older than [Grace], and returns their number. needed returns
+// the hashes of the bundles that are needed; it is called only if there is one that may be removed.
 func RemoveUnused(ctx context.Context, st journal.Store, needed func(old map[string]bool) (map[string]bool, error)) (removed int, err error) {
 	old := map[string]bool{}
 	for t, err := range st.Threads(ctx, threadPrefix) {

@@ -1,7 +1,8 @@
-// Package attach decides what a file is that a person or a client adds to a prompt: a text, a picture or a document. Texts become part of the
-// prompt; pictures and documents become parts of the message.
+// Package attach decides what a file is that a person or a client adds to a prompt: a text, a picture or a document.
+// Texts become part of the prompt; pictures and documents become parts of the message.
 //
-// It looks at the first bytes of a file and at its name, and decodes nothing: a picture that would fill the memory of its reader is only bytes here.
+// It looks at the first bytes of a file and at its name, and decodes nothing: a picture that would fill the memory of
+// its reader is only bytes here.
 package attach
 
 import (
@@ -23,14 +24,16 @@ import (
 	"raddle.dev/llm"
 )
 
-// These limits are those of pictures and documents. They are below what most providers take; a provider that takes less says so itself.
+// These limits are those of pictures and documents. They are below what most providers take; a provider that takes less
+// says so itself.
 const (
 	MaxMedia   = 10 << 20 // bytes of one of them
 	MaxMessage = 20 << 20 // bytes of all of them in one message
 	MaxCount   = 20       // of them in one message
 )
 
-// MaxBody is the size of the largest request of a protocol whose messages may have pictures and documents, in bytes: those in base64, and 4 MiB.
+// MaxBody is the size of the largest request of a protocol whose messages may have pictures and documents, in bytes:
+// those in base64, and 4 MiB.
 const MaxBody = MaxMessage/3*4 + 4<<20
 
 // MaxText is the size of a text that comes with a message of a protocol, in bytes.
@@ -112,8 +115,8 @@ func newTooLarge(name string, size, most int) error {
 	return failure.NewUsage("make it smaller, or name a part of it", "%s has %s, and may have %s", name, wording.FormatBytes(size), wording.FormatBytes(most))
 }
 
-// Read returns the file at a path. A text has at most mostText bytes. argument says that a person has written the path on a command line, where a
-// shell may have opened it.
+// Read returns the file at a path. A text has at most mostText bytes. argument says that a person has written the path
+// on a command line, where a shell may have opened it.
 func Read(path, name string, mostText int, argument bool) (File, error) {
 	open := plainfile.Open
 	if argument {
@@ -153,8 +156,8 @@ func readFrom(r io.Reader, name string, mostText int) (File, error) {
 	return New(name, content)
 }
 
-// NewBase64 returns a file whose content a client has sent in base64. declared is the media type that the client named, or ""; a text has at most mostText
-// bytes. Sizes are checked before anything is decoded.
+// NewBase64 returns a file whose content a client has sent in base64. declared is the media type that the client named,
+// or ""; a text has at most mostText bytes. Sizes are checked before anything is decoded.
 func NewBase64(name, declared, data string, mostText int) (File, error) {
 	declared = strings.ToLower(declared)
 	most := max(mostText, MaxMedia)
@@ -171,7 +174,8 @@ func NewBase64(name, declared, data string, mostText int) (File, error) {
 	return NewDeclared(name, declared, content, mostText)
 }
 
-// NewDeclared returns a file that a client has sent with a media type, which may be "". The content decides what it is, and must not contradict that type.
+// NewDeclared returns a file that a client has sent with a media type, which may be "". The content decides what it is,
+// and must not contradict that type.
 func NewDeclared(name, declared string, content []byte, mostText int) (File, error) {
 	declared = strings.ToLower(declared)
 	kind := Sniff(content)
@@ -214,7 +218,8 @@ func isUntyped(declared string) bool { return declared == "application/octet-str
 // cutType returns the media type of a client as an error may show it.
 func cutType(declared string) string { return wording.CutText(fmt.Sprintf("%q", declared), 60, "…") }
 
-// NewDataURL returns a file that a client has sent as a data: address. An address of another scheme is an error: nothing is fetched for a client.
+// NewDataURL returns a file that a client has sent as a data: address. An address of another scheme is an error:
+// nothing is fetched for a client.
 func NewDataURL(name, address string) (File, error) {
 	rest, ok := strings.CutPrefix(address, "data:")
 	if !ok {
@@ -238,8 +243,8 @@ func IsAddress(name string) bool {
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
 }
 
-// Join returns a prompt with files: the texts with their names, and the pictures and documents as parts of the message, in the order in which the
-// prompt names them. If the prompt is only one text, it is that text.
+// Join returns a prompt with files: the texts with their names, and the pictures and documents as parts of the message,
+// in the order in which the prompt names them. If the prompt is only one text, it is that text.
 func Join(prompt string, files []File) (text string, media []llm.Part, err error) {
 	var parts []string
 	if prompt != "" {
@@ -294,7 +299,8 @@ func BytesOf(p llm.Part) []byte {
 	return nil
 }
 
-// Describe returns what a part is, without its bytes; the zero Attachment for a part that is neither a picture nor a document.
+// Describe returns what a part is, without its bytes; the zero Attachment for a part that is neither a picture nor a
+// document.
 func Describe(p llm.Part) Attachment {
 	switch p := p.(type) {
 	case llm.Image:

@@ -17,8 +17,8 @@ import (
 	"raddle.dev/internal/base/strictyaml"
 )
 
-// AddClient adds a client to config.yaml of a directory, and creates the file if there is none. Everything else in the file stays as it is. A file
-// with errors is not changed.
+// AddClient adds a client to config.yaml of a directory, and creates the file if there is none. Everything else in the
+// file stays as it is. A file with errors is not changed.
 func AddClient(dir string, c Client, env environ.Environ) (path string, err error) {
 	path = filepath.Join(dir, FileName)
 	text, err := plainfile.Read(path, 2*strictyaml.MaxFileSize)
@@ -38,7 +38,8 @@ func AddClient(dir string, c Client, env environ.Environ) (path string, err erro
 
 // clientLines returns a client as an item of a list, or as a member of a mapping.
 func clientLines(c Client, indent string, member bool) []string {
-	first, deeper := indent+"- name: "+quoteScalar("name", c.Name), indent+"  "
+	first := indent + "- name: " + quoteScalar("name", c.Name)
+	deeper := indent + "  "
 	if member {
 		first = indent + quoteScalar("name", c.Name) + ":"
 	}
@@ -80,7 +81,8 @@ func insertClient(path string, text []byte, c Client) (changed []byte, ok bool) 
 	return b.Bytes(), hasOnlyAdded(before, after, c)
 }
 
-// endOfValue returns the number of the lines up to the end of the value of a key at the top, without blank lines and comments behind it.
+// endOfValue returns the number of the lines up to the end of the value of a key at the top, without blank lines and
+// comments behind it.
 func endOfValue(root, key *yaml.Node, lines []string) int {
 	end := len(lines)
 	for i := 0; i < len(root.Content); i += 2 {
@@ -113,7 +115,8 @@ func hasOnlyAdded(before, after *yaml.Node, c Client) bool {
 		}
 		return values
 	}
-	was, is := values(before), values(after)
+	was := values(before)
+	is := values(after)
 	rest := slices.DeleteFunc(slices.Clone(is), func(v string) bool { return slices.Contains(was, v) })
 	own := "clients." + c.Name + "."
 	want := []string{own + "name=" + c.Name, own + "type=" + c.Type, own + "api_base=" + c.Base}

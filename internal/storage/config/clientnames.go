@@ -4,7 +4,8 @@ package config
 // raddle. A client of config.yaml with such a name takes precedence.
 var ClientAliases = map[string]string{"claude": "anthropic"}
 
-// ClientHint returns what to do about a client that exists only if config.yaml names it, or that other programs support and raddle does not, or "".
+// ClientHint returns what to do about a client that exists only if config.yaml names it, or that other programs support
+// and raddle does not, or "".
 func ClientHint(name string) string {
 	const gateway = "name a client with type openai-compatible and the api_base of an interface that is compatible with OpenAI's"
 	switch name {

@@ -34,26 +34,32 @@ type Config struct {
 	Session         string // for agents that are not graphs and name no session; "": no session
 	Store           string
 	Retention       Retention
-	ReadTimeout     time.Duration   // longest time without data from a provider; 0: the default of the wire
-	StreamTimeout   time.Duration   // longest duration of a reply; 0: the default of the wire; negative: no limit
-	MaxValue        int             // largest text that a template produces, in bytes; 0: the default of flow; negative: no limit
-	MaxState        int             // largest state of a run, in bytes; 0: 64 MiB; negative: no limit
-	AssumePrice     Price           // of models whose price is not known; zero: it stays unknown
-	MaxReply        int             // largest reply of a model, in bytes; 0: the default of the wire; negative: no limit
-	MinFreeDisk     int             // room on the disks of the store and of the state below which a server starts no run, in bytes; 0: 64 MiB; negative: no limit
-	Patience        time.Duration   // how long agents that do not set it wait for a provider that cannot answer now; 0: agent.DefaultPatience; negative: do not wait
-	ToolTimeout     time.Duration   // of one call of a tool; 0: the default of the tool; negative: no limit
-	InDoubt         tool.Doubt      // for calls that a crash interrupted, if neither tool nor agent says it
-	MCP             *bool           // nil: on
-	MCPFile         string          // a further file of MCP servers, relative to the configuration
-	Mode            permission.Mode // of permissions, of runs and conversations that name none; "": edits and ask
-	NoBox           bool            // commands that nothing else lets run ask, also where a box holds
-	Theme           string          // colours of formatted text on a terminal: one of Themes; "": the first
-	Permissions     permission.Rules
-	RAG             RAG
-	Skills          Skills
-	Hooks           []hook.Hook
-	Clients         []Client
+	ReadTimeout     time.Duration // longest time without data from a provider; 0: the default of the wire
+	StreamTimeout   time.Duration // longest duration of a reply; 0: the default of the wire; negative: no limit
+	// largest text that a template produces, in bytes; 0: the default of flow; negative: no limit
+	MaxValue    int
+	MaxState    int   // largest state of a run, in bytes; 0: 64 MiB; negative: no limit
+	AssumePrice Price // of models whose price is not known; zero: it stays unknown
+	// largest reply of a model, in bytes; 0: the default of the wire; negative: no limit
+	MaxReply int
+	// room on the disks of the store and of the state below which a server starts no run, in bytes; 0: 64 MiB;
+	// negative: no limit
+	MinFreeDisk int
+	// how long agents that do not set it wait for a provider that cannot answer now; 0: agent.DefaultPatience;
+	// negative: do not wait
+	Patience    time.Duration
+	ToolTimeout time.Duration   // of one call of a tool; 0: the default of the tool; negative: no limit
+	InDoubt     tool.Doubt      // for calls that a crash interrupted, if neither tool nor agent says it
+	MCP         *bool           // nil: on
+	MCPFile     string          // a further file of MCP servers, relative to the configuration
+	Mode        permission.Mode // of permissions, of runs and conversations that name none; "": edits and ask
+	NoBox       bool            // commands that nothing else lets run ask, also where a box holds
+	Theme       string          // colours of formatted text on a terminal: one of Themes; "": the first
+	Permissions permission.Rules
+	RAG         RAG
+	Skills      Skills
+	Hooks       []hook.Hook
+	Clients     []Client
 }
 
 // Client is a named provider of models.
@@ -67,11 +73,12 @@ type Client struct {
 	KeyLine int     // line of api_key in config.yaml; 0: there is no such key
 	Models  []Model // in file order; the client's bare name means the first chat model
 	Wire    string  // one of Wires; "": that of the type
-	Profile string  // how its server differs from OpenAI's; "": by its address. Of a client of Bedrock: the profile of AWS's files
-	Context int     // window of its models in tokens; 0: what is known about each
-	Strict  string  // one of StrictModes: whether its models are held to schemas; "": auto
-	Cache   string  // one of CacheTimes: how long a prompt cache with marks keeps tokens; "": 5m
-	Proxy   string  // URL of a proxy, or ProxyNone; "": as the environment says
+	// how its server differs from OpenAI's; "": by its address. Of a client of Bedrock: the profile of AWS's files
+	Profile string
+	Context int    // window of its models in tokens; 0: what is known about each
+	Strict  string // one of StrictModes: whether its models are held to schemas; "": auto
+	Cache   string // one of CacheTimes: how long a prompt cache with marks keeps tokens; "": 5m
+	Proxy   string // URL of a proxy, or ProxyNone; "": as the environment says
 	Headers map[string]string
 	Body    map[string]any // members of each request, as JSON has them
 
@@ -119,7 +126,8 @@ type Model struct {
 	Kind    string   // "chat", "embedding" or "reranker"
 	Efforts []string // levels of reasoning effort that it supports
 
-	Window, Output          int            // tokens of a request and its reply, and of a reply; 0: the value of the catalogue
+	// tokens of a request and its reply, and of a reply; 0: the value of the catalogue
+	Window, Output          int
 	InputPrice, OutputPrice *float64       // of a million tokens, in US dollars; nil: the value of the catalogue
 	NoTools                 bool           // it cannot call tools
 	Strict                  string         // as that of the client; "": that of the client

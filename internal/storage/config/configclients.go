@@ -170,7 +170,8 @@ func isProxy(value string) bool {
 	return err == nil && u.Host != "" && slices.Contains([]string{"http", "https", "socks5", "socks5h"}, u.Scheme)
 }
 
-// readAccess reads the address or the key of a client. A variable without a value is an error of the calls that need it.
+// readAccess reads the address or the key of a client. A variable without a value is an error of the calls that need
+// it.
 func (r *configReader) readAccess(key string, v *yaml.Node, cl *Client) {
 	s, unset, ok := r.readReference(v, key)
 	if !ok {
@@ -185,16 +186,19 @@ func (r *configReader) readAccess(key string, v *yaml.Node, cl *Client) {
 		r.ReportFault(v, "put the whole value into a variable", "%s names a variable in a part of its value", key)
 	}
 	if key == "api_base" {
-		cl.Base, cl.BaseAt = s, v.Line
+		cl.Base = s
+		cl.BaseAt = v.Line
 		return
 	}
-	cl.Key, cl.KeyVar = s, ref.Name
+	cl.Key = s
+	cl.KeyVar = ref.Name
 	if s != "" {
 		cl.KeyLine = v.Line
 	}
 }
 
-// readKeyCommand reads a command: a list of words, or a line that is divided into words as a shell does it. No shell runs it.
+// readKeyCommand reads a command: a list of words, or a line that is divided into words as a shell does it. No shell
+// runs it.
 func (r *configReader) readKeyCommand(v *yaml.Node, cl *Client) {
 	cl.KeyCommandAt = v.Line
 	if strictyaml.ResolveAlias(v).Kind == yaml.SequenceNode {

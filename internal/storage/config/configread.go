@@ -26,8 +26,9 @@ func (e *FileError) ListFindings() []strictyaml.Finding { return e.Findings }
 // A configReader reads a file strictly: everything it does not know is an error.
 type configReader struct {
 	*strictyaml.Document
-	env       environ.Environ
-	elsewhere bool // the file is for another environment as well: a value whose variable is not set here is not looked at
+	env environ.Environ
+	// the file is for another environment as well: a value whose variable is not set here is not looked at
+	elsewhere bool
 }
 
 func (r *configReader) readConfig(c *Config) {
@@ -90,7 +91,8 @@ func describeUnset(empty bool) string {
 	return "not set"
 }
 
-// readScalar returns a value as text. A reference, ${NAME} or {{NAME}}, is replaced by the variable's value; without one it is a fault.
+// readScalar returns a value as text. A reference, ${NAME} or {{NAME}}, is replaced by the variable's value; without
+// one it is a fault.
 func (r *configReader) readScalar(n *yaml.Node, what string) (string, bool) {
 	text, unset, ok := r.readReference(n, what)
 	if ok && unset != nil {

@@ -42,7 +42,8 @@ func FindDirs(env environ.Environ, work string) (Dirs, error) {
 	if work == "" {
 		var err error
 		if d.Work, err = os.Getwd(); err != nil {
-			d.Work, d.workGone = goneDir, true
+			d.Work = goneDir
+			d.workGone = true
 		}
 	}
 	if d.Home == "" {

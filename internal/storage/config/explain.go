@@ -36,7 +36,8 @@ var defaults = map[string]string{
 	"read_timeout": "5m", "retry_patience": "2m", "stream_timeout": "30m", "theme": "auto",
 }
 
-// ListSettings returns the values of all keys of config.yaml in alphabetical order. Errors of the file are a [*FileError].
+// ListSettings returns the values of all keys of config.yaml in alphabetical order. Errors of the file are a
+// [*FileError].
 func ListSettings(dirs Dirs, env environ.Environ) ([]Setting, error) {
 	path := filepath.Join(dirs.Config, FileName)
 	text, err := plainfile.Read(path, 2*strictyaml.MaxFileSize)
@@ -102,7 +103,8 @@ func itemName(n *yaml.Node) string {
 func (l *settingLister) addScalar(path string, n *yaml.Node) {
 	s := Setting{path, n.Value, fmt.Sprintf("%s:%d", FileName, n.Line)}
 	if ref, ok := environ.ParseReference(n.Value); ok {
-		s.Value, s.Source = l.env.Get(ref.Name), ref.Name+", named in "+s.Source
+		s.Value = l.env.Get(ref.Name)
+		s.Source = ref.Name + ", named in " + s.Source
 	}
 	secret := strings.HasSuffix(path, ".api_key") || strings.Contains(path, ".extra_headers.")
 	if strings.HasPrefix(path, "clients.") && secret && s.Value != "" {

@@ -5,14 +5,15 @@ import (
 	"strings"
 )
 
-// A Provider is what raddle knows about a provider of models, or about a type of clients. Its wire is in internal/process/provider. To add a provider is to
-// add its row to [Providers], and its wire if it has one of its own.
+// A Provider is what raddle knows about a provider of models, or about a type of clients. Its wire is in
+// internal/process/provider. To add a provider is to add its row to [Providers], and its wire if it has one of its own.
 type Provider struct {
 	Name     string   // of the provider, and of its client if config.yaml names none
 	Type     string   // of its clients; "": Name is a type itself
 	Settings []string // what clients of the type Name have in config.yaml that only some types have; see typeSettings
 
-	Keys      []string // variables that may hold the key, the first that is set counts; nil: it exists only if config.yaml names a client
+	// variables that may hold the key, the first that is set counts; nil: it exists only if config.yaml names a client
+	Keys      []string
 	Addresses []string // variables that may hold another address
 	Base      string   // its address; "": the default of the wire
 	Free      bool     // it needs no key
@@ -24,7 +25,8 @@ type Provider struct {
 	ModelForms []string // beginnings of the names of its models
 }
 
-// Providers are the types of clients in the order in which messages name them, and the providers that clients of these types reach. None may be changed.
+// Providers are the types of clients in the order in which messages name them, and the providers that clients of these
+// types reach. None may be changed.
 var Providers = []Provider{
 	{
 		Name:       "openai",
@@ -181,7 +183,8 @@ var typeSettings = []typeSetting{
 	{"credentials", func(c *Client) bool { return c.Instance }, "have credentials"},
 }
 
-// findMisplaced returns a setting of the client that its type does not have, and says which types have it; nil if there is none.
+// findMisplaced returns a setting of the client that its type does not have, and says which types have it; nil if there
+// is none.
 func (c *Client) findMisplaced() (setting *typeSetting, types string) {
 	for i := range typeSettings {
 		s := &typeSettings[i]

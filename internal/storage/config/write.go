@@ -20,15 +20,16 @@ import (
 	"raddle.dev/internal/base/wording"
 )
 
-// SetValue sets a key with one value in config.yaml of a directory, and creates the file if there is none. Everything else in the
-// file stays as it is, with comments, blank lines and the order of keys. A file with errors is not changed.
+// SetValue sets a key with one value in config.yaml of a directory, and creates the file if there is none. Everything
+// else in the file stays as it is, with comments, blank lines and the order of keys. A file with errors is not changed.
 func SetValue(dir, key, value string, env environ.Environ) (path string, err error) {
 	path = filepath.Join(dir, FileName)
 	s, err := findSetting(key)
 	if err != nil {
 		return path, err
 	}
-	effective, known := value, true
+	effective := value
+	known := true
 	if ref, ok := environ.ParseReference(value); ok {
 		effective, known = env.Lookup(ref.Name)
 	}
@@ -78,7 +79,8 @@ func CheckFile(dir string, env environ.Environ) error {
 	return checkText(path, text, env, false)
 }
 
-// checkText returns the errors of a file. elsewhere says that variables which it names may be set in another environment.
+// checkText returns the errors of a file. elsewhere says that variables which it names may be set in another
+// environment.
 func checkText(path string, text []byte, env environ.Environ, elsewhere bool) error {
 	var c Config
 	r := &configReader{Document: strictyaml.Read(path, text), env: env, elsewhere: elsewhere}
@@ -89,7 +91,8 @@ func checkText(path string, text []byte, env environ.Environ, elsewhere bool) er
 	return nil
 }
 
-// replaceValue returns a text with another value of a key at its top. It reports whether the result has that value and no other change.
+// replaceValue returns a text with another value of a key at its top. It reports whether the result has that value and
+// no other change.
 func replaceValue(path string, text []byte, key, value string) (changed []byte, ok bool) {
 	quoted := quoteScalar(key, value)
 	before := strictyaml.Read(path, text).Root
@@ -140,7 +143,8 @@ func findKey(n *yaml.Node, key string) (name, value *yaml.Node) {
 	return nil, nil
 }
 
-// findScalar returns where a scalar begins and ends in a text. It finds only scalars on one line, without tag and anchor.
+// findScalar returns where a scalar begins and ends in a text. It finds only scalars on one line, without tag and
+// anchor.
 func findScalar(text []byte, n *yaml.Node) (start, end int, ok bool) {
 	if n.Kind != yaml.ScalarNode || n.Anchor != "" {
 		return 0, 0, false
@@ -208,8 +212,9 @@ func quoteScalar(key, value string) string {
 	return string(double)
 }
 
-// WritePrivate replaces a file at once, so that a reader sees the old or the new text and never a part. A new file and its new directories are for
-// the user only; an existing file keeps its permissions. A link stays, and the file it points to is replaced.
+// WritePrivate replaces a file at once, so that a reader sees the old or the new text and never a part. A new file and
+// its new directories are for the user only; an existing file keeps its permissions. A link stays, and the file it
+// points to is replaced.
 func WritePrivate(path string, text []byte) error {
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target

@@ -1,10 +1,10 @@
-// Package foreign keeps, next to the journals of a store, which of its threads came from elsewhere: an exported run that someone
-// sent, or a store that the configuration does not name. The mark is not part of the journal: a file cannot say of itself that it
-// is trusted, and no edit of the file removes the mark. A mark may hold an [Acceptance]: what a person at this machine has decided
-// after seeing what the run would do next, and up to which record.
+// Package foreign keeps, next to the journals of a store, which of its threads came from elsewhere: an exported run
+// that someone sent, or a store that the configuration does not name. The mark is not part of the journal: a file
+// cannot say of itself that it is trusted, and no edit of the file removes the mark. A mark may hold an [Acceptance]:
+// what a person at this machine has decided after seeing what the run would do next, and up to which record.
 //
-// A mark is a thread of its own in the store, to which each change is appended: every kind of store keeps it, and the newest
-// record counts.
+// A mark is a thread of its own in the store, to which each change is appended: every kind of store keeps it, and the
+// newest record counts.
 package foreign
 
 import (
@@ -22,7 +22,8 @@ import (
 // threadPrefix begins the names of the threads that hold marks. No run and no session has such a name.
 const threadPrefix = "foreign:"
 
-// kindMark is the kind of the records of marks. The engine does not know it, so it cannot be confused with a record of a run.
+// kindMark is the kind of the records of marks. The engine does not know it, so it cannot be confused with a record of
+// a run.
 const kindMark journal.Kind = 101
 
 // IsThread reports whether a thread holds a mark, and no run.
@@ -36,11 +37,13 @@ func MarkedBy(name string) string { return strings.TrimPrefix(name, threadPrefix
 
 // Mark says where a thread came from.
 type Mark struct {
-	From     string      `json:"from"`               // the file or the store
-	At       time.Time   `json:"at"`                 // when it was imported
-	Head     int64       `json:"head,omitempty"`     // number of its newest record then; what starts after that was started here. 0: it is not known
+	From string    `json:"from"` // the file or the store
+	At   time.Time `json:"at"`   // when it was imported
+	// number of its newest record then; what starts after that was started here. 0: it is not known
+	Head     int64       `json:"head,omitempty"`
 	Accepted *Acceptance `json:"accepted,omitempty"` // nil: no one has decided yet
-	Declined *Refusal    `json:"declined,omitempty"` // the newest no, after which the thread stayed as it was; nil: there is none
+	// the newest no, after which the thread stayed as it was; nil: there is none
+	Declined *Refusal `json:"declined,omitempty"`
 }
 
 // Refusal says who has looked at a thread and left it as it was.
@@ -51,12 +54,12 @@ type Refusal struct {
 
 // Acceptance is what a person has decided about a thread.
 type Acceptance struct {
-	// Whole says that everything that the thread brought counts, as it was shown. Otherwise nothing of it counts but the
-	// prompt and the values of the state.
+	// Whole says that everything that the thread brought counts, as it was shown. Otherwise nothing of it counts but
+	// the prompt and the values of the state.
 	Whole bool `json:"whole,omitempty"`
 
-	// Pending says that what was allowed elsewhere is still in the state of the thread: it must be removed before anything else
-	// happens.
+	// Pending says that what was allowed elsewhere is still in the state of the thread: it must be removed before
+	// anything else happens.
 	Pending bool `json:"pending,omitempty"`
 
 	// Head and Sum are the number and the checksum of the newest record that the person has decided about.
@@ -92,8 +95,8 @@ func Put(ctx context.Context, st journal.Store, thread string, m Mark) error {
 	}
 }
 
-// Find returns the mark of a thread; nil: the thread is this store's own. A mark that cannot be read is an error, so that nothing
-// is trusted because its mark is damaged.
+// Find returns the mark of a thread; nil: the thread is this store's own. A mark that cannot be read is an error, so
+// that nothing is trusted because its mark is damaged.
 func Find(ctx context.Context, st journal.Store, thread string) (*Mark, error) {
 	var m *Mark
 	for r, err := range journal.Records(ctx, st, NameThread(thread), journal.Range{}) {
@@ -109,8 +112,9 @@ func Find(ctx context.Context, st journal.Store, thread string) (*Mark, error) {
 	return m, nil
 }
 
-// FindCurrent is [Find] for the run that a thread holds at a record (0: now). It is nil for a turn of a session that was started here after the
-// session was imported; and a decision about a thread that was replaced since is not in the mark.
+// FindCurrent is [Find] for the run that a thread holds at a record (0: now). It is nil for a turn of a session that
+// was started here after the session was imported; and a decision about a thread that was replaced since is not in the
+// mark.
 func FindCurrent(ctx context.Context, st journal.Store, thread string, at int64) (*Mark, error) {
 	m, err := Find(ctx, st, thread)
 	if m == nil || err != nil {
@@ -148,14 +152,16 @@ func (m *Mark) isBefore(ctx context.Context, st journal.Store, thread string, at
 	return false, nil
 }
 
-// IsOpen reports whether no one has decided yet about a thread with a mark. m is a mark of [FindCurrent]; nil: the thread is this store's own.
+// IsOpen reports whether no one has decided yet about a thread with a mark. m is a mark of [FindCurrent]; nil: the
+// thread is this store's own.
 func (m *Mark) IsOpen() bool { return m != nil && m.Accepted == nil }
 
-// IsLimited reports whether nothing of what a thread brought counts but its prompt and the values of its state. m is as in IsOpen.
+// IsLimited reports whether nothing of what a thread brought counts but its prompt and the values of its state. m is as
+// in IsOpen.
 func (m *Mark) IsLimited() bool { return m != nil && (m.Accepted == nil || !m.Accepted.Whole) }
 
-// Copy gives a copy of a thread, taken at a record, the mark of the original. What a person has decided counts for the copy only
-// if the record is not older than what that person has seen. It does nothing for a thread without a mark.
+// Copy gives a copy of a thread, taken at a record, the mark of the original. What a person has decided counts for the
+// copy only if the record is not older than what that person has seen. It does nothing for a thread without a mark.
 func Copy(ctx context.Context, st journal.Store, from string, at int64, into string) error {
 	m, err := FindCurrent(ctx, st, from, at)
 	if m == nil || err != nil {
@@ -166,7 +172,8 @@ func Copy(ctx context.Context, st journal.Store, from string, at int64, into str
 		m.Accepted = nil
 	}
 	if m.Accepted != nil {
-		m.Accepted.Head, m.Accepted.Sum = 0, 0 // all that the copy begins with was seen, or was written here
+		m.Accepted.Head = 0
+		m.Accepted.Sum = 0 // all that the copy begins with was seen, or was written here
 	}
 	return Put(ctx, st, into, *m)
 }

@@ -63,8 +63,8 @@ func New(dir string, env environ.Environ) *Store {
 	return &Store{path: filepath.Join(dir, FileName), usable: hasKeychain(env)}
 }
 
-// hasKeychain reports whether this system may have a keychain. On Linux and BSD that is a service on a message bus that is already running:
-// none is started for it.
+// hasKeychain reports whether this system may have a keychain. On Linux and BSD that is a service on a message bus that
+// is already running: none is started for it.
 func hasKeychain(env environ.Environ) bool {
 	switch runtime.GOOS {
 	case "darwin", "windows":
@@ -87,10 +87,13 @@ func (s *Store) readFile() (map[string]entry, error) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
-		s.entries, s.fault = nil, err
+		s.entries = nil
+		s.fault = err
 	default:
 		if err := json.Unmarshal(text, &s.entries); err != nil {
-			s.entries, s.fault = nil, fmt.Errorf("%s is not valid: delete it and store the keys again with raddle login", s.path) // a quote could show a key
+			s.entries = nil
+			// a quote could show a key
+			s.fault = fmt.Errorf("%s is not valid: delete it and store the keys again with raddle login", s.path)
 		}
 	}
 	return s.entries, s.fault
@@ -143,7 +146,8 @@ func (s *Store) Read(client string) (string, error) {
 	return askKeychain(func() (string, error) { return keyring.Get(service, client) })
 }
 
-// Save stores the key of a client. It uses the file if fileOnly is set or if the keychain cannot be used; then why is the reason.
+// Save stores the key of a client. It uses the file if fileOnly is set or if the keychain cannot be used; then why is
+// the reason.
 func (s *Store) Save(client, key string, fileOnly bool) (place Place, why, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

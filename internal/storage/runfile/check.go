@@ -54,7 +54,8 @@ func checkThreadName(name string) error {
 	}
 	agent, session, ok := runs.SessionOf(name)
 	if !ok {
-		agent, session = name, name
+		agent = name
+		session = name
 	}
 	if agentbundle.IsThread(name) || foreign.IsThread(name) {
 		return fmt.Errorf("%.80q cannot be the name of a run: the store keeps something else under it", name)
@@ -108,7 +109,8 @@ func (f *File) checkJournals(ctx context.Context) error {
 	return nil
 }
 
-// appendTo creates the thread in a store. If its beginning was pruned, it is pruned there, too: the numbers of its records stay.
+// appendTo creates the thread in a store. If its beginning was pruned, it is pruned there, too: the numbers of its
+// records stay.
 func (t *Thread) appendTo(ctx context.Context, st journal.Store) error {
 	first := t.Records[0].Seq
 	list := make([]journal.Record, first-1, first-1+int64(len(t.Records)))

@@ -32,8 +32,8 @@ type Source struct {
 	Learn func(*runs.Record)
 }
 
-// Collect reads a run, with the runs that it was forked from as far as they still exist, and the files of its agent, and removes
-// secrets from all of it.
+// Collect reads a run, with the runs that it was forked from as far as they still exist, and the files of its agent,
+// and removes secrets from all of it.
 func Collect(ctx context.Context, from Source) (*File, error) {
 	d, err := from.Archive.ReadRunDetail(ctx, from.Run)
 	if err != nil {
@@ -44,7 +44,8 @@ func Collect(ctx context.Context, from Source) (*File, error) {
 		return nil, err
 	}
 	f := &File{Header: Header{Format: Format, Run: d.Info, Thread: at.Thread, Version: from.Version, Exported: time.Now().UTC().Truncate(time.Second)}}
-	f.Run.PID, f.Run.Host = 0, ""
+	f.Run.PID = 0
+	f.Run.Host = ""
 	seen := map[string]bool{}
 	for point := at; point.Thread != "" && !seen[point.Thread] && len(f.Threads) < maxThreads; {
 		seen[point.Thread] = true
@@ -195,9 +196,10 @@ func (f *File) Describe() string {
 // ErrExists reports that a store has another thread with the same name.
 var ErrExists = errors.New("the store has another run with this id")
 
-// Import puts the threads of the file into a store. A thread that the store has already, with at least the same records, stays as it
-// is; another one with the same name is [ErrExists], and then nothing is imported. The store gets a mark for each thread that it did
-// not have: nothing of what it brings counts before a person has seen what it would do. origin is the name of the file, for that person.
+// Import puts the threads of the file into a store. A thread that the store has already, with at least the same
+// records, stays as it is; another one with the same name is [ErrExists], and then nothing is imported. The store gets
+// a mark for each thread that it did not have: nothing of what it brings counts before a person has seen what it would
+// do. origin is the name of the file, for that person.
 func (f *File) Import(ctx context.Context, st journal.Store, origin string) (Imported, error) {
 	done := Imported{Run: f.Run.Run, Thread: f.Thread, Threads: []string{}}
 	var missing []*Thread
@@ -229,8 +231,8 @@ func (f *File) Import(ctx context.Context, st journal.Store, origin string) (Imp
 	return done, nil
 }
 
-// compare reports whether a store has a thread with the same name, and whether it holds the records of this one: their numbers,
-// kinds and times. Their texts may differ, because secrets were removed from one of them.
+// compare reports whether a store has a thread with the same name, and whether it holds the records of this one: their
+// numbers, kinds and times. Their texts may differ, because secrets were removed from one of them.
 func (t *Thread) compare(ctx context.Context, st journal.Store) (same, exists bool, err error) {
 	last := t.Records[len(t.Records)-1].Seq
 	n := 0

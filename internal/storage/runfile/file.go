@@ -85,7 +85,8 @@ type threadLine struct {
 	Records int    `json:"records"`
 }
 
-// recordLine is a record. Kind, Time, Path, What and Next are for readers of the file; what counts is in the members after them.
+// recordLine is a record. Kind, Time, Path, What and Next are for readers of the file; what counts is in the members
+// after them.
 type recordLine struct {
 	Seq  int64     `json:"seq"`
 	Kind string    `json:"kind"`
@@ -194,8 +195,8 @@ func (e *FormatError) Error() string {
 // Unwrap returns the cause.
 func (e *FormatError) Unwrap() error { return e.Err }
 
-// Read reads a file and checks it: its format, its checksum, those of its records, and that each journal can be folded. The error
-// is a [*FormatError] if the content is wrong.
+// Read reads a file and checks it: its format, its checksum, those of its records, and that each journal can be folded.
+// The error is a [*FormatError] if the content is wrong.
 func Read(from io.Reader) (*File, error) {
 	r := &reader{in: bufio.NewReaderSize(io.LimitReader(from, maxBytes+1), 1<<16), sum: sha256.New()}
 	f, err := r.readFile()

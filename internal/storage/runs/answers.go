@@ -16,8 +16,9 @@ import (
 
 // An Answer is an answer that was given to a question of a run.
 type Answer struct {
-	ID      string    `json:"id"`           // of the question
-	By      string    `json:"by,omitempty"` // name of the token that was used; absent: it was given at a terminal, or by a program
+	ID string `json:"id"` // of the question
+	// name of the token that was used; absent: it was given at a terminal, or by a program
+	By      string    `json:"by,omitempty"`
 	At      time.Time `json:"at"`
 	Ahead   bool      `json:"ahead,omitempty"`   // it was given with the start of the run
 	Refused string    `json:"refused,omitempty"` // why there will be no answer
@@ -41,13 +42,15 @@ func AnswersOf(story []Moment) []Answer {
 	return list
 }
 
-// ListAnswers returns the answers on which a run rests, oldest first: those of its story, and for a copy also those that were given
-// before the record that was copied. complete is false if a part of the history is not in the store any more, or damaged.
+// ListAnswers returns the answers on which a run rests, oldest first: those of its story, and for a copy also those
+// that were given before the record that was copied. complete is false if a part of the history is not in the store any
+// more, or damaged.
 func ListAnswers(ctx context.Context, a *Archive, story []Moment) (list []Answer, complete bool, err error) {
 	list = AnswersOf(story)
 	seen := map[string]bool{}
 	for {
-		if len(story) == 0 || story[0].Kind != journal.KindStart && story[0].Kind != journal.KindFork { // its beginning was pruned, or lost
+		// its beginning was pruned, or lost
+		if len(story) == 0 || story[0].Kind != journal.KindStart && story[0].Kind != journal.KindFork {
 			return list, false, nil
 		}
 		from := story[0].Entry.From
@@ -56,7 +59,8 @@ func ListAnswers(ctx context.Context, a *Archive, story []Moment) (list []Answer
 		}
 		seen[from.Thread] = true
 		story, err = a.ReadStory(ctx, from.Thread, from.Seq)
-		if errors.As(err, new(*UnknownError)) || errors.Is(err, journal.ErrNoThread) || IsDamage(err) { // it was removed, or cannot be read
+		// it was removed, or cannot be read
+		if errors.As(err, new(*UnknownError)) || errors.Is(err, journal.ErrNoThread) || IsDamage(err) {
 			return list, false, nil
 		}
 		if err != nil {
@@ -70,8 +74,8 @@ func ListAnswers(ctx context.Context, a *Archive, story []Moment) (list []Answer
 	}
 }
 
-// RestsOnAnswers reports whether people have answered questions before RUN or RUN@N: what the run does from there rests on that. It is
-// true if that is not known.
+// RestsOnAnswers reports whether people have answered questions before RUN or RUN@N: what the run does from there rests
+// on that. It is true if that is not known.
 func RestsOnAnswers(ctx context.Context, a *Archive, point string) (bool, error) {
 	_, at, err := a.resolvePoint(ctx, point)
 	if err != nil {
@@ -118,8 +122,8 @@ func (e *AnsweredError) Error() string {
 	return fmt.Sprintf("question %q of run %s %s", e.Answer.ID, e.Run, e.Answer.Describe())
 }
 
-// ExplainAnswered returns an [*AnsweredError] if answers were refused because a question has an answer already. questions are the ids that were
-// answered; "" means the only one that is open, or the last one that was.
+// ExplainAnswered returns an [*AnsweredError] if answers were refused because a question has an answer already.
+// questions are the ids that were answered; "" means the only one that is open, or the last one that was.
 func ExplainAnswered(ctx context.Context, a *Archive, run string, questions []string, err error) error {
 	wrong, refused := errors.AsType[*graph.AnswerError](err)
 	ended := errors.As(err, new(*EndedError))
@@ -137,8 +141,8 @@ func ExplainAnswered(ctx context.Context, a *Archive, run string, questions []st
 	return err
 }
 
-// FindAnswer returns the answer that a run has recorded to a question, or nil if there is none or it was asked again. "" is the question
-// that was answered last.
+// FindAnswer returns the answer that a run has recorded to a question, or nil if there is none or it was asked again.
+// "" is the question that was answered last.
 func (a *Archive) FindAnswer(ctx context.Context, run, question string) (*Answer, error) {
 	if question == OriginQuestion {
 		return findDecision(ctx, a, run)
@@ -159,7 +163,8 @@ func (a *Archive) FindAnswer(ctx context.Context, run, question string) (*Answer
 	return nil, nil
 }
 
-// findDecision returns the answer to the question whether a run that came from elsewhere may continue, or nil if it is open.
+// findDecision returns the answer to the question whether a run that came from elsewhere may continue, or nil if it is
+// open.
 func findDecision(ctx context.Context, a *Archive, run string) (*Answer, error) {
 	st, thread, err := a.FindThread(ctx, run)
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"raddle.dev/graph/journal"
 )
 
-// IsDamage reports whether an error is about one journal that cannot be read, and not about the store: lists show this run as [Damaged], and go
-// on with the others.
+// IsDamage reports whether an error is about one journal that cannot be read, and not about the store: lists show this
+// run as [Damaged], and go on with the others.
 func IsDamage(err error) bool {
 	return errors.As(err, new(*journal.DamagedError)) || errors.Is(err, journal.ErrNoPoint)
 }

@@ -12,9 +12,9 @@ import (
 	"raddle.dev/graph/journal"
 )
 
-// EachRun returns the runs whose ids begin with prefix, newest first. below leaves out all runs that are not before it in this order; "": none.
-// Runs are read as the loop needs them: what comes after its end costs nothing, except for one look at each session.
-// An error is last. The sequence reads the store each time.
+// EachRun returns the runs whose ids begin with prefix, newest first. below leaves out all runs that are not before it
+// in this order; "": none. Runs are read as the loop needs them: what comes after its end costs nothing, except for one
+// look at each session. An error is last. The sequence reads the store each time.
 func (a *Archive) EachRun(ctx context.Context, prefix, below string) iter.Seq2[Info, error] {
 	return func(yield func(Info, error) bool) {
 		st, err := a.StoreToRead()
@@ -47,8 +47,8 @@ func (a *Archive) EachRun(ctx context.Context, prefix, below string) iter.Seq2[I
 	}
 }
 
-// A runWalk passes on runs, newest first. Threads come by their names, descending: those of sessions first, whose runs belong
-// between the others.
+// A runWalk passes on runs, newest first. Threads come by their names, descending: those of sessions first, whose runs
+// belong between the others.
 type runWalk struct {
 	ctx   context.Context
 	store *Store
@@ -96,7 +96,8 @@ func (w *runWalk) passSessions(than string) error {
 		slices.SortStableFunc(w.sessions, func(a, b listedThread) int {
 			return cmp.Or(strings.Compare(b.run, a.run), b.info.Updated.Compare(a.info.Updated))
 		})
-		w.sessions = slices.CompactFunc(w.sessions, func(a, b listedThread) bool { // branches of a conversation: the one that was changed last
+		// branches of a conversation: the one that was changed last
+		w.sessions = slices.CompactFunc(w.sessions, func(a, b listedThread) bool {
 			_, _, kept := SessionOf(b.Name)
 			return kept && a.run == b.run
 		})
@@ -104,7 +105,8 @@ func (w *runWalk) passSessions(than string) error {
 	for len(w.sessions) > 0 && !w.over && w.sessions[0].run > than {
 		next := w.sessions[0]
 		w.sessions = w.sessions[1:]
-		if _, _, kept := SessionOf(next.Name); kept && next.err == nil && strings.HasPrefix(next.run, sessionPrefix) { // the branch before the first turn
+		// the branch before the first turn
+		if _, _, kept := SessionOf(next.Name); kept && next.err == nil && strings.HasPrefix(next.run, sessionPrefix) {
 			continue
 		}
 		if w.below != "" && next.run >= w.below {
@@ -131,7 +133,8 @@ func (w *runWalk) pass(t listedThread) error {
 		err = w.givenUp.mark(w.ctx, w.store, t.Name, &i)
 	}
 	if IsDamage(err) {
-		i, err = damagedInfo(Info{Run: t.Name}, err), nil
+		i = damagedInfo(Info{Run: t.Name}, err)
+		err = nil
 	}
 	if err == nil {
 		w.over = !w.yield(i, nil)
@@ -161,7 +164,10 @@ func (s *Store) completeInfo(ctx context.Context, d *history.RunInfo) error {
 	}
 	snap, err := history.Inspect(ctx, s.Store, d.Thread, 0)
 	if err == nil {
-		d.Run, d.Label, d.Graph, d.Started = snap.Run, snap.Label, snap.Graph, snap.Started
+		d.Run = snap.Run
+		d.Label = snap.Label
+		d.Graph = snap.Graph
+		d.Started = snap.Started
 	}
 	return err
 }

@@ -39,8 +39,8 @@ func (f *Follower) Last() int64 { return f.last }
 // followBatch is the largest number of records whose events one call returns.
 const followBatch = 500
 
-// followBytes is the size of the records after which a call returns what it has, in bytes: a reader that is slow keeps that much, and one record,
-// in memory.
+// followBytes is the size of the records after which a call returns what it has, in bytes: a reader that is slow keeps
+// that much, and one record, in memory.
 const followBytes = 256 << 10
 
 // ReadEvents returns what the run has recorded since the last call, oldest first, as events: drives, nodes, steps,
@@ -180,7 +180,9 @@ func readEnd(ctx context.Context, st *Store, thread string, e *history.Entry, r 
 		if err != nil {
 			return res, err
 		}
-		res.Value, res.Questions, res.Steps = snap.Result, snap.Questions, snap.Steps
+		res.Value = snap.Result
+		res.Questions = snap.Questions
+		res.Steps = snap.Steps
 	}
 	return res, nil
 }

@@ -27,7 +27,8 @@ import (
 // isRunThread reports whether a thread of a store holds runs.
 func isRunThread(name string) bool { return !agentbundle.IsThread(name) && !foreign.IsThread(name) }
 
-// OriginQuestion is the id of the question whether a run that came from elsewhere may continue. No node has such a name.
+// OriginQuestion is the id of the question whether a run that came from elsewhere may continue. No node has such a
+// name.
 const OriginQuestion = "foreign run"
 
 // These are the answers to the question whether a run that came from elsewhere may continue.
@@ -58,8 +59,8 @@ func hasThread(ctx context.Context, st *Store, name string) (bool, error) {
 	return false, nil
 }
 
-// askAboutOrigin replaces the questions of a run that came from elsewhere by the one that a person must answer first: the run
-// waits for that answer, whatever its journal says.
+// askAboutOrigin replaces the questions of a run that came from elsewhere by the one that a person must answer first:
+// the run waits for that answer, whatever its journal says.
 func (d *Detail) askAboutOrigin(ctx context.Context, st *Store, here string) error {
 	if d.Snapshot.Status.Final() || d.Status == Running {
 		return nil
@@ -69,12 +70,13 @@ func (d *Detail) askAboutOrigin(ctx context.Context, st *Store, here string) err
 		return err
 	}
 	d.Snapshot.Status, d.Snapshot.Questions = graph.Waiting, []graph.Question{*q}
-	d.Status, d.Questions = graph.Waiting.String(), []OpenQuestion{{q.ID, q.Prompt}}
+	d.Status = graph.Waiting.String()
+	d.Questions = []OpenQuestion{{q.ID, q.Prompt}}
 	return nil
 }
 
-// AskAboutOrigin returns the question that a run must wait for because it came from elsewhere and no one has decided about it
-// yet; nil: there is none. here is the directory in which the person works who will be asked.
+// AskAboutOrigin returns the question that a run must wait for because it came from elsewhere and no one has decided
+// about it yet; nil: there is none. here is the directory in which the person works who will be asked.
 func AskAboutOrigin(ctx context.Context, st *Store, snap *history.Snapshot, here string) (*graph.Question, error) {
 	mark, err := foreign.FindCurrent(ctx, st, snap.Thread, 0)
 	if !mark.IsOpen() || err != nil {
@@ -111,7 +113,8 @@ func AskAboutOrigin(ctx context.Context, st *Store, snap *history.Snapshot, here
 	return &graph.Question{ID: OriginQuestion, Node: OriginQuestion, Kind: flow.KindTrust, Prompt: strings.TrimRight(s.text.String(), "\n"), Options: options, Default: OriginContinue}, nil
 }
 
-// An originSheet is what a person reads about a run that came from elsewhere. Everything in it that the run says of itself is quoted.
+// An originSheet is what a person reads about a run that came from elsewhere. Everything in it that the run says of
+// itself is quoted.
 type originSheet struct {
 	text strings.Builder
 	cut  bool // something was too long to be shown
@@ -341,8 +344,8 @@ func waitingCalls(entries []agent.Entry) (list []llm.ToolCall) {
 	return list
 }
 
-// ListInDoubt returns the effects of a run that were started and have no result, without those that it brought from elsewhere: what
-// they say about processes is not about this machine.
+// ListInDoubt returns the effects of a run that were started and have no result, without those that it brought from
+// elsewhere: what they say about processes is not about this machine.
 func (s *Store) ListInDoubt(ctx context.Context, snap *history.Snapshot) ([]history.Intent, error) {
 	mark, err := foreign.FindCurrent(ctx, s, snap.Thread, 0)
 	if mark == nil || err != nil || len(snap.InDoubt) == 0 {

@@ -9,8 +9,9 @@ import (
 	"raddle.dev/graph/journal"
 )
 
-// A frontier is what a run would do next, in each of its graphs: it is fed the records of the run, oldest first. When a drive has failed, what is left
-// of it are the tasks that have failed, because the others of their step end before the drive does.
+// A frontier is what a run would do next, in each of its graphs: it is fed the records of the run, oldest first. When a
+// drive has failed, what is left of it are the tasks that have failed, because the others of their step end before the
+// drive does.
 type frontier map[string]*openStep // by the path of the graph in the journal
 
 // An openStep is a step that has not ended.
@@ -54,7 +55,8 @@ func (f frontier) endBelow(path string) {
 	}
 }
 
-// listOpen returns the tasks that have not ended, by their paths in the journal: of those inside of each other only the innermost.
+// listOpen returns the tasks that have not ended, by their paths in the journal: of those inside of each other only the
+// innermost.
 func (f frontier) listOpen() (open []string) {
 	for path, s := range f {
 		for _, task := range s.listTasks() {

@@ -10,7 +10,8 @@ import (
 	"raddle.dev/graph/journal"
 )
 
-// A givenUpSet is the runs of a store that no server tries again, read when the first run is looked up. The zero givenUpSet is not read yet.
+// A givenUpSet is the runs of a store that no server tries again, read when the first run is looked up. The zero
+// givenUpSet is not read yet.
 type givenUpSet struct {
 	read    bool
 	reasons map[string]string // by thread
@@ -22,8 +23,9 @@ func QueueOf(st *Store) journal.Queue {
 	return q
 }
 
-// WithServers returns a context in which what a command records of a run lets a server of the store continue it, if there is one that drives runs:
-// the record and that come together. ok is false if there is none; then the run waits for someone who resumes it.
+// WithServers returns a context in which what a command records of a run lets a server of the store continue it, if
+// there is one that drives runs: the record and that come together. ok is false if there is none; then the run waits
+// for someone who resumes it.
 func WithServers(ctx context.Context, a *Archive, thread, run string) (with context.Context, ok bool) {
 	st, err := a.OpenStore()
 	if err != nil {
@@ -53,8 +55,8 @@ func WithServers(ctx context.Context, a *Archive, thread, run string) (with cont
 	return ctx, false
 }
 
-// How long ago a server must have been seen that counts as one that works, and when a server takes a run whose command was killed in the middle of
-// its record.
+// How long ago a server must have been seen that counts as one that works, and when a server takes a run whose command
+// was killed in the middle of its record.
 const (
 	workerSeen = time.Minute
 	holdTTL    = 15 * time.Second

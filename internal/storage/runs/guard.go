@@ -11,8 +11,9 @@ import (
 	"raddle.dev/internal/base/failure"
 )
 
-// A guard is a store whose failures are of the kind [failure.Unavailable], whatever the store says, and which remembers how the last
-// append went. What is no failure of the store stays as it is: a conflict, a thread that is not there, damage, and a context that has ended.
+// A guard is a store whose failures are of the kind [failure.Unavailable], whatever the store says, and which remembers
+// how the last append went. What is no failure of the store stays as it is: a conflict, a thread that is not there,
+// damage, and a context that has ended.
 type guard struct {
 	journal.Store
 
@@ -58,7 +59,8 @@ func (g *guard) Append(ctx context.Context, thread string, after int64, recs []j
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if err == nil || failure.IsUnavailable(err) { // a conflict, or a caller that has left, proves nothing
-		g.failed, g.failedAt = err, time.Now()
+		g.failed = err
+		g.failedAt = time.Now()
 	}
 	return err
 }
@@ -122,9 +124,9 @@ const (
 // failureCounts is how long the error of an append counts if no other append follows it.
 const failureCounts = 10 * time.Second
 
-// CheckWrites returns why the store cannot be written now, or nil. It takes a lease of its own and releases it, so that the
-// store does not grow. The error of the newest append counts too, for ten seconds: a store may have room for a lease and
-// none for a record.
+// CheckWrites returns why the store cannot be written now, or nil. It takes a lease of its own and releases it, so that
+// the store does not grow. The error of the newest append counts too, for ten seconds: a store may have room for a
+// lease and none for a record.
 func (s *Store) CheckWrites(ctx context.Context) error {
 	s.guard.mu.Lock()
 	err := s.guard.failed

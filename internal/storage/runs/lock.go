@@ -15,9 +15,10 @@ import (
 
 // BusyError reports that another process works on a run.
 type BusyError struct {
-	Run   string        // its thread
-	PID   int           // 0 if unknown
-	Lease journal.Lease // the run is driven by another machine, or by a program other than raddle: there is no lock on this machine
+	Run string // its thread
+	PID int    // 0 if unknown
+	// the run is driven by another machine, or by a program other than raddle: there is no lock on this machine
+	Lease journal.Lease
 }
 
 func (e *BusyError) Error() string {

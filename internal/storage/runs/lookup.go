@@ -185,7 +185,8 @@ func (s *Store) findMatchingRuns(ctx context.Context, id string) (found []runRef
 	return dropCopies(found, id), nil
 }
 
-// dropCopies leaves out the copies of runs in branches whose original is there, and all but the run with an id if that is there.
+// dropCopies leaves out the copies of runs in branches whose original is there, and all but the run with an id if that
+// is there.
 func dropCopies(found []runRef, id string) []runRef {
 	var list []runRef
 	for _, f := range found {
@@ -203,7 +204,8 @@ func dropCopies(found []runRef, id string) []runRef {
 	return list
 }
 
-// listTurns returns the runs of a session that are still in its journal, newest first. With an error it returns those that it could read.
+// listTurns returns the runs of a session that are still in its journal, newest first. With an error it returns those
+// that it could read.
 func (s *Store) listTurns(ctx context.Context, thread string) (list []runRef, err error) {
 	last := int64(0)
 	for e, err := range history.Entries(ctx, s, thread) {

@@ -16,8 +16,8 @@ import (
 	"raddle.dev/llm"
 )
 
-// Pictures and documents that a model or a tool makes are in the journal. They are also saved as files, so that a person can open them: in a directory
-// for each thread, which is removed with it, and with names made of their content.
+// Pictures and documents that a model or a tool makes are in the journal. They are also saved as files, so that a
+// person can open them: in a directory for each thread, which is removed with it, and with names made of their content.
 
 // mediaDir returns the directory of the files of a thread.
 func mediaDir(dirs config.Dirs, thread string) string {
@@ -42,8 +42,8 @@ func MediaOf(ev graph.Event) []llm.Part {
 	return nil
 }
 
-// SaveMedia saves the pictures and documents among parts as files of a thread, and returns them with their paths as names. What its bytes do not
-// show to be one is left out.
+// SaveMedia saves the pictures and documents among parts as files of a thread, and returns them with their paths as
+// names. What its bytes do not show to be one is left out.
 func SaveMedia(dirs config.Dirs, thread string, parts []llm.Part) (saved []attach.File, err error) {
 	dir := mediaDir(dirs, thread)
 	for _, p := range llm.Media(parts) {

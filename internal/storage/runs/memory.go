@@ -10,12 +10,12 @@ import (
 	"raddle.dev/memory"
 )
 
-// memoryPatience is how long a run waits for remembered values when the store is away: as long as its drive waits for the journal after the
-// end of its lease.
+// memoryPatience is how long a run waits for remembered values when the store is away: as long as its drive waits for
+// the journal after the end of its lease.
 const memoryPatience = 5 * time.Minute
 
-// OpenMemory returns the store of values that outlive runs: it is part of the store of runs. If that is not available, calls wait, as the
-// drive of a run does; the drive says so.
+// OpenMemory returns the store of values that outlive runs: it is part of the store of runs. If that is not available,
+// calls wait, as the drive of a run does; the drive says so.
 func (a *Archive) OpenMemory() (memory.Store, error) {
 	st, err := a.OpenStore()
 	if err != nil {
@@ -60,12 +60,13 @@ func (m patientMemory) DeleteEntry(ctx context.Context, namespace, key string) e
 	})
 }
 
-// ListEntries implements [memory.Store]. What was yielded already is not yielded again: if the store goes away in the middle, the iteration
-// continues behind it.
+// ListEntries implements [memory.Store]. What was yielded already is not yielded again: if the store goes away in the
+// middle, the iteration continues behind it.
 func (m patientMemory) ListEntries(ctx context.Context, namespace string) iter.Seq2[memory.Entry, error] {
 	return func(yield func(memory.Entry, error) bool) {
 		var last memory.Entry
-		started, stopped := false, false
+		started := false
+		stopped := false
 		err := m.patience.Retry(ctx, func(ctx context.Context) error {
 			for e, err := range m.store.ListEntries(ctx, namespace) {
 				switch {
@@ -74,7 +75,8 @@ func (m patientMemory) ListEntries(ctx context.Context, namespace string) iter.S
 				case started && !isAfter(e, last):
 					continue
 				}
-				last, started = e, true
+				last = e
+				started = true
 				if !yield(e, nil) {
 					stopped = true
 					return nil

@@ -84,8 +84,9 @@ func nodeOf(e history.Entry) string {
 	return publicPath(e.Path + taskOf(e))
 }
 
-// ListReplyIDs returns the ids of the replies of models that a thread has recorded and that will not be requested again, oldest first. A
-// step that runs again from its start after an edit, or in a fork, calls its models again: its replies are not among them.
+// ListReplyIDs returns the ids of the replies of models that a thread has recorded and that will not be requested
+// again, oldest first. A step that runs again from its start after an edit, or in a fork, calls its models again: its
+// replies are not among them.
 func (s *Store) ListReplyIDs(ctx context.Context, thread string) (ids []string, err error) {
 	var before []string // in the threads that it was forked from
 	seen := map[string]bool{}
@@ -105,7 +106,8 @@ func (s *Store) ListReplyIDs(ctx context.Context, thread string) (ids []string, 
 	return append(before, ids...), nil
 }
 
-// listReplyIDs is ListReplyIDs for the records of one thread up to a point. It also returns the point that the thread was forked from.
+// listReplyIDs is ListReplyIDs for the records of one thread up to a point. It also returns the point that the thread
+// was forked from.
 func (s *Store) listReplyIDs(ctx context.Context, upTo journal.Point) (ids []string, origin journal.Point, err error) {
 	type line struct {
 		history.Entry

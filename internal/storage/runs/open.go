@@ -16,8 +16,8 @@ type OpenRun struct {
 	Open []graph.Question // complete, in the order in which they were asked
 }
 
-// ListOpenRuns returns the runs that have open questions for people, the one that has waited longest first.
-// A run that a process drives has the status Running. damaged are the runs whose journals cannot be read, newest first: they may
+// ListOpenRuns returns the runs that have open questions for people, the one that has waited longest first. A run that
+// a process drives has the status Running. damaged are the runs whose journals cannot be read, newest first: they may
 // have questions too.
 func (a *Archive) ListOpenRuns(ctx context.Context) (open []OpenRun, damaged []Info, err error) {
 	list, err := a.ListRuns(ctx, "")

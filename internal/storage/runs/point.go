@@ -53,8 +53,8 @@ func (a *Archive) resolvePoint(ctx context.Context, text string) (*Store, journa
 	return st, journal.Point{Thread: found.thread, Seq: at}, err
 }
 
-// inspectPoint finds the run that RUN or RUN@AT names, and reads its state there. The error for a checkpoint that does not exist names those
-// that do.
+// inspectPoint finds the run that RUN or RUN@AT names, and reads its state there. The error for a checkpoint that does
+// not exist names those that do.
 func inspectPoint(ctx context.Context, a *Archive, text string) (*Store, journal.Point, *history.Snapshot, error) {
 	st, at, err := a.resolvePoint(ctx, text)
 	if err != nil {

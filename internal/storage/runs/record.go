@@ -18,15 +18,18 @@ type Record struct {
 	Dir   string `json:"dir"` // absolute
 	Recorded
 
-	Prompt    string              `json:"prompt"`
-	Files     []string            `json:"files,omitempty"`     // absolute; their text is in the prompt, or they are Attached
-	Attached  []attach.Attachment `json:"attached,omitempty"`  // pictures and documents, whose bytes are in the input of the run
-	Model     string              `json:"model,omitempty"`     // for graphs that do not name a model
-	Override  string              `json:"override,omitempty"`  // replaces every model
-	Templates map[string]string   `json:"templates,omitempty"` // replace templates of prompts, by node of graph.yaml; a fork sets them
-	Variables map[string]string   `json:"variables,omitempty"` // set by the caller; without secrets
-	Workspace string              `json:"workspace"`           // the caller's working directory
-	Version   string              `json:"version"`             // of raddle
+	Prompt string `json:"prompt"`
+	// absolute; their text is in the prompt, or they are Attached
+	Files []string `json:"files,omitempty"`
+	// pictures and documents, whose bytes are in the input of the run
+	Attached []attach.Attachment `json:"attached,omitempty"`
+	Model    string              `json:"model,omitempty"`    // for graphs that do not name a model
+	Override string              `json:"override,omitempty"` // replaces every model
+	// replace templates of prompts, by node of graph.yaml; a fork sets them
+	Templates map[string]string `json:"templates,omitempty"`
+	Variables map[string]string `json:"variables,omitempty"` // set by the caller; without secrets
+	Workspace string            `json:"workspace"`           // the caller's working directory
+	Version   string            `json:"version"`             // of raddle
 
 	Temperature *float64 `json:"temperature,omitempty"`
 	TopP        *float64 `json:"top_p,omitempty"`
@@ -61,7 +64,8 @@ type Recorded struct {
 	// Definitions are the texts of the files of agents below it, by their path in Sources.
 	Definitions map[string]string `json:"definitions,omitempty"`
 	Sources     []flow.Source     `json:"sources"` // every file that the run depends on
-	// Picture is the graph as people know it, without secrets; nil: an earlier version wrote the record, or it would be too large.
+	// Picture is the graph as people know it, without secrets; nil: an earlier version wrote the record, or it would be
+	// too large.
 	Picture *graph.Structure `json:"picture,omitempty"`
 }
 
@@ -70,12 +74,12 @@ type Distribution struct {
 	// Remote says that nodes with a queue wait for runs of their own, which something starts elsewhere.
 	Remote bool `json:"remote,omitempty"`
 
-	// Parent is the run that waits for this one, and its question; nil: there is none. Input is what it gets from there, without its
-	// prompt and state.
+	// Parent is the run that waits for this one, and its question; nil: there is none. Input is what it gets from
+	// there, without its prompt and state.
 	Parent *Parent           `json:"parent,omitempty"`
 	Input  *flow.RemoteInput `json:"input,omitempty"`
-	// Named is the directory of the agent that a person named, if this run is part of the work of another one: only that agent, and those
-	// that belong to it, are trusted for that.
+	// Named is the directory of the agent that a person named, if this run is part of the work of another one: only
+	// that agent, and those that belong to it, are trusted for that.
 	Named string `json:"named,omitempty"`
 }
 

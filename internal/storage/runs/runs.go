@@ -26,15 +26,16 @@ const (
 
 // Info is one line of a list of runs.
 type Info struct {
-	Run       string         `json:"run"`
-	Session   string         `json:"session,omitempty"` // the session whose newest turn it is
-	Agent     string         `json:"agent"`
-	Graph     string         `json:"graph,omitempty"`
-	Status    string         `json:"status"`
-	Started   time.Time      `json:"started"`
-	Updated   time.Time      `json:"updated"`
-	PID       int            `json:"pid,omitempty"`  // of the process that drives it, if known
-	Host      string         `json:"host,omitempty"` // the machine of that process, if only the lease says that the run is driven
+	Run     string    `json:"run"`
+	Session string    `json:"session,omitempty"` // the session whose newest turn it is
+	Agent   string    `json:"agent"`
+	Graph   string    `json:"graph,omitempty"`
+	Status  string    `json:"status"`
+	Started time.Time `json:"started"`
+	Updated time.Time `json:"updated"`
+	PID     int       `json:"pid,omitempty"` // of the process that drives it, if known
+	// the machine of that process, if only the lease says that the run is driven
+	Host      string         `json:"host,omitempty"`
 	Questions []OpenQuestion `json:"questions"`
 	Reason    string         `json:"reason,omitempty"` // for a failure
 	From      *Point         `json:"from,omitempty"`   // for a fork: what was copied
@@ -88,9 +89,11 @@ func (a *Archive) ListRunTree(ctx context.Context) (infos []Info, depths []int, 
 			i, err = st.describeRun(ctx, b.RunInfo)
 		}
 		if IsDamage(err) {
-			i, err = damagedInfo(Info{Run: b.Thread}, err), nil
+			i = damagedInfo(Info{Run: b.Thread}, err)
+			err = nil
 		}
-		infos, depths = append(infos, i), append(depths, depth)
+		infos = append(infos, i)
+		depths = append(depths, depth)
 		for _, fork := range b.Forks {
 			if err == nil {
 				err = add(fork, depth+1)
@@ -106,8 +109,9 @@ func (a *Archive) ListRunTree(ctx context.Context) (infos []Info, depths []int, 
 	return infos, depths, nil
 }
 
-// describeAgain describes the newest run of a thread as the store lists it now, or returns i if there is no such thread any more. A run that looked
-// crashed needs it: the run may have ended after its journal was read, and before its lock was.
+// describeAgain describes the newest run of a thread as the store lists it now, or returns i if there is no such thread
+// any more. A run that looked crashed needs it: the run may have ended after its journal was read, and before its lock
+// was.
 func (s *Store) describeAgain(ctx context.Context, thread string, i Info) (Info, error) {
 	for t, err := range s.Threads(ctx, thread) {
 		if err != nil {
@@ -139,7 +143,9 @@ func (s *Store) describeRun(ctx context.Context, d history.RunInfo) (Info, error
 		i.From = &Point{d.From.Thread, d.From.Seq}
 	}
 	if pid, yes := findDriver(s.Location.LockDir(), d.Thread); yes {
-		i.Status, i.PID, i.Final = Running, pid, false
+		i.Status = Running
+		i.PID = pid
+		i.Final = false
 	} else if d.Status == graph.Running {
 		i.Host, i.PID, _ = d.Lease.Holder()
 	}
@@ -171,11 +177,13 @@ func (a *Archive) ReadRunDetail(ctx context.Context, point string) (*Detail, err
 	})
 }
 
-// newDetail returns the details of the run that a thread holds at a point, where it was folded. again folds it to its end now.
+// newDetail returns the details of the run that a thread holds at a point, where it was folded. again folds it to its
+// end now.
 func (a *Archive) newDetail(ctx context.Context, st *Store, at journal.Point, snap *history.Snapshot, again func() (*history.Snapshot, error)) (*Detail, error) {
 	rec, _ := DecodeRecord(snap.Meta)
 	i, err := st.describeRun(ctx, snap.RunInfo)
-	if err == nil && i.Status == Crashed && at.Seq == 0 { // it may have ended after its journal was read, and before its lock was
+	// it may have ended after its journal was read, and before its lock was
+	if err == nil && i.Status == Crashed && at.Seq == 0 {
 		if snap, err = again(); err != nil {
 			return nil, err
 		}

@@ -29,8 +29,8 @@ type Moment struct {
 	Search *flow.Search
 	Hook   *agent.HookRecord // what a hook has said
 
-	// Failure is why the node, agent, item or call that it is about has failed, although the run continued; "": it has not. FailedNodes are
-	// the paths of the nodes and agents that have failed, and FailedTasks the tasks of queues.
+	// Failure is why the node, agent, item or call that it is about has failed, although the run continued; "": it has
+	// not. FailedNodes are the paths of the nodes and agents that have failed, and FailedTasks the tasks of queues.
 	Failure     string
 	FailedNodes []string
 	FailedTasks []team.Task
@@ -79,7 +79,8 @@ func (b *storyBuilder) addFact(f *fact) {
 		if len(m.From) == 1 && m.From[0] == conversationStart && len(e.Next) == 1 && (e.Next[0] == agent.NodeThink || e.Next[0] == team.Node) {
 			b.talks[e.Path] = true
 		}
-		if m.Failure = e.Failed; m.Failure != "" && len(m.From) == 1 { // of several, the records of their tasks say which
+		// of several, the records of their tasks say which
+		if m.Failure = e.Failed; m.Failure != "" && len(m.From) == 1 {
 			m.FailedNodes = []string{joinNode(m.Node, m.From[0])}
 		}
 	case journal.KindTask:
@@ -129,7 +130,8 @@ func (b *storyBuilder) addEffect(m Moment, f *fact) {
 	}
 	b.addOutcome(&m, f)
 	if flow.IsFailure(m.ID) {
-		m.Failure, m.FailedNodes = flow.ReadFailure(f.data), []string{m.Node}
+		m.Failure = flow.ReadFailure(f.data)
+		m.FailedNodes = []string{m.Node}
 		if n := len(b.moments) - 1; n >= 0 && b.moments[n].Kind == journal.KindFailure && b.moments[n].Node == m.Node {
 			m.Took, b.moments[n].Seq = b.moments[n].Took, 0 // this says it all
 		}
@@ -149,7 +151,8 @@ func (b *storyBuilder) addEffect(m Moment, f *fact) {
 	b.moments = append(b.moments, m)
 }
 
-// listFailed returns the paths of the nodes with which a drive has failed. Those that wait for an answer have not failed.
+// listFailed returns the paths of the nodes with which a drive has failed. Those that wait for an answer have not
+// failed.
 func listFailed(f frontier, questions []string) (nodes []string) {
 	for _, task := range f.listOpen() {
 		node := publicPath(task)
@@ -189,7 +192,8 @@ func (b *storyBuilder) addTeamLog(m Moment, l *teamLog) {
 	}
 }
 
-// agentEffect is the name of the effect of a moment that is about an agent of a team, and failedInTeam the status of one that failed.
+// agentEffect is the name of the effect of a moment that is about an agent of a team, and failedInTeam the status of
+// one that failed.
 const (
 	agentEffect  = "agent"
 	failedInTeam = "failed"
@@ -200,7 +204,8 @@ func (b *storyBuilder) addOutcome(m *Moment, f *fact) {
 	if f.call != "" {
 		call := ToolCall{Path: m.Path, ID: f.call, Tool: strings.TrimPrefix(m.Effect, toolEffect), Status: callUnrecorded}
 		if c, ok := b.calls[m.Path+f.call]; ok {
-			call.Tool, call.Args = c.Name, c.Args
+			call.Tool = c.Name
+			call.Args = c.Args
 		}
 		m.Call = &call
 		if f.made == nil {
@@ -211,7 +216,9 @@ func (b *storyBuilder) addOutcome(m *Moment, f *fact) {
 		}
 		return
 	}
-	m.Reply, m.Search, m.Hook = f.reply, f.search, f.hook
+	m.Reply = f.reply
+	m.Search = f.search
+	m.Hook = f.hook
 	for _, part := range f.message.Parts {
 		if r, ok := part.(llm.Reasoning); ok {
 			m.Reasoning += r.Text

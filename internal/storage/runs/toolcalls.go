@@ -22,13 +22,18 @@ type ToolCall struct {
 	Status  string          `json:"status"`            // one of the states below
 	Outcome string          `json:"outcome,omitempty"` // as the model reads it
 
-	MadeWith   json.RawMessage   `json:"made_with,omitempty"`   // the arguments with which it was made, if a hook or a person has changed them
-	Permission *agent.Permission `json:"permission,omitempty"`  // how it was decided whether it may be made; null: it is not recorded
-	AnsweredBy string            `json:"answered_by,omitempty"` // who answered its question about permission, if a name is recorded
-	Refused    bool              `json:"refused,omitempty"`     // it was not made
-	Held       []string          `json:"held_back,omitempty"`   // what the box held back of it: files with the reason, and hosts
+	// the arguments with which it was made, if a hook or a person has changed them
+	MadeWith json.RawMessage `json:"made_with,omitempty"`
+	// how it was decided whether it may be made; null: it is not recorded
+	Permission *agent.Permission `json:"permission,omitempty"`
+	// who answered its question about permission, if a name is recorded
+	AnsweredBy string `json:"answered_by,omitempty"`
+	Refused    bool   `json:"refused,omitempty"` // it was not made
+	// what the box held back of it: files with the reason, and hosts
+	Held []string `json:"held_back,omitempty"`
 
-	Reached bool `json:"-"` // the journal has a record of the call itself, and not only of its outcome in the conversation
+	// the journal has a record of the call itself, and not only of its outcome in the conversation
+	Reached bool `json:"-"`
 }
 
 // These are the states of a call.
@@ -61,8 +66,8 @@ func newCallLog() *callLog {
 	return &callLog{at: map[string]int{}, asked: map[string]callQuestion{}}
 }
 
-// ListRecordedCalls returns the calls of tools in the records of a journal, oldest first, in the order of the requests: see [View.ToolCalls].
-// Outcomes that are no effects are not among them.
+// ListRecordedCalls returns the calls of tools in the records of a journal, oldest first, in the order of the requests:
+// see [View.ToolCalls]. Outcomes that are no effects are not among them.
 func ListRecordedCalls(records []journal.Record) ([]ToolCall, error) {
 	log := newCallLog()
 	for _, r := range records {
@@ -79,8 +84,8 @@ func ListRecordedCalls(records []journal.Record) ([]ToolCall, error) {
 	return log.calls, nil
 }
 
-// listCalls returns the calls with the outcomes that are not effects but in the conversation, which is a value of a state. It is nil
-// if no record says anything about calls.
+// listCalls returns the calls with the outcomes that are not effects but in the conversation, which is a value of a
+// state. It is nil if no record says anything about calls.
 func (l *callLog) listCalls(values []history.StoredValue) []ToolCall {
 	if !l.recorded {
 		return nil
@@ -145,7 +150,8 @@ func (c *ToolCall) addTry(made *agent.CallOutcome) {
 	}
 }
 
-// listHeld returns what the box held back of a command, from its outcome: files that it did not change, with the reasons, and hosts.
+// listHeld returns what the box held back of a command, from its outcome: files that it did not change, with the
+// reasons, and hosts.
 func listHeld(outcome string) (held []string) {
 	var fields struct {
 		Files string `json:"not_changed"`
@@ -161,8 +167,8 @@ func listHeld(outcome string) (held []string) {
 	return held
 }
 
-// addQuestion adds a question about the permission of a call, or its answer. Journals of older versions, and those of processes that died during the call, have
-// nothing else about the permission.
+// addQuestion adds a question about the permission of a call, or its answer. Journals of older versions, and those of
+// processes that died during the call, have nothing else about the permission.
 func (l *callLog) addQuestion(f *fact) {
 	if q := f.Question; q != nil {
 		var about agent.CallData
@@ -225,7 +231,8 @@ func (l *callLog) setResult(path, id string, r *tool.Result) {
 	}
 }
 
-// setResult sets the outcome of the call to its result. A call that returns the outputs of agents has failed if one of them has.
+// setResult sets the outcome of the call to its result. A call that returns the outputs of agents has failed if one of
+// them has.
 func (c *ToolCall) setResult(r *tool.Result) {
 	c.Status, c.Outcome = callDone, r.Text()
 	if failures, _ := team.ReadCollected(c.Tool, c.Outcome); r.Error || failures > 0 {

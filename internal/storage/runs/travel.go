@@ -35,8 +35,8 @@ func (p Point) String() string {
 	return p.Run + "@" + strconv.FormatInt(p.At, 10)
 }
 
-// ListForks returns the runs of an archive that were forked from a run, the newest first, and the records at which they were forked.
-// It reads what the store lists of its threads, and no journal. It leaves out damaged threads.
+// ListForks returns the runs of an archive that were forked from a run, the newest first, and the records at which they
+// were forked. It reads what the store lists of its threads, and no journal. It leaves out damaged threads.
 func ListForks(ctx context.Context, a *Archive, run string) ([]Point, error) {
 	st, err := a.StoreToRead()
 	if st == nil || err != nil {
@@ -47,7 +47,8 @@ func ListForks(ctx context.Context, a *Archive, run string) ([]Point, error) {
 		if err != nil {
 			return nil, err
 		}
-		if t.First.Kind != journal.KindFork && t.First.Kind != journal.KindSnapshot { // a snapshot is first where older records were pruned
+		// a snapshot is first where older records were pruned
+		if t.First.Kind != journal.KindFork && t.First.Kind != journal.KindSnapshot {
 			continue
 		}
 		d, err := history.Describe(t)
@@ -84,7 +85,8 @@ func (a *Archive) DiffPoints(ctx context.Context, from, to string) (was, is Poin
 		}
 		points[i].Seq = snap.Head
 	}
-	first, second := points[0], points[1]
+	first := points[0]
+	second := points[1]
 	list, err := history.Diff(ctx, st, first, second)
 	if err != nil {
 		return was, is, nil, err
@@ -179,7 +181,8 @@ func (a *Archive) BlameKey(ctx context.Context, id, key string) ([]Author, error
 		var next journal.Point
 		for _, w := range written {
 			if w.Seq <= at.Seq {
-				list, next = append(list, newAuthor(at.Thread, &w)), w.From
+				list = append(list, newAuthor(at.Thread, &w))
+				next = w.From
 			}
 		}
 		at = next

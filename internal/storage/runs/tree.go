@@ -19,9 +19,11 @@ import (
 // A Branch is a part of a run that worked: an agent, or a node that called a
 // model or ran a graph. One that started several times is one branch.
 type Branch struct {
-	Path      string     // of nodes and agents: "research", "fan/each[2]", "team/agent_explore_1f2e3d4c"; "" for the run
-	Agent     string     // name of a spawned agent, or of the run's
-	Status    string     // of the run; for others done, failed, cancelled, waiting, or the status of the run that they are part of
+	// of nodes and agents: "research", "fan/each[2]", "team/agent_explore_1f2e3d4c"; "" for the run
+	Path  string
+	Agent string // name of a spawned agent, or of the run's
+	// of the run; for others done, failed, cancelled, waiting, or the status of the run that they are part of
+	Status    string
 	Error     string     // reason of a failure
 	Started   time.Time  // zero if it has not started
 	Ended     time.Time  // zero if it has not ended; Updated is then its last known time
@@ -43,8 +45,8 @@ type branchFailure struct {
 	reason string
 }
 
-// ReadTree returns the parts of the run that worked. It includes agents that were collected, which are no longer in the run's state. It reads
-// the runs of their own that are parts of the run, unless the view is of an earlier point.
+// ReadTree returns the parts of the run that worked. It includes agents that were collected, which are no longer in the
+// run's state. It reads the runs of their own that are parts of the run, unless the view is of an earlier point.
 func (v *View) ReadTree(ctx context.Context) (*Branch, error) {
 	root, remote := v.parts.tree.buildTree(v.Detail)
 	if v.At > 0 {
@@ -72,10 +74,12 @@ func readRemoteBranch(ctx context.Context, a *Archive, b *Branch) error {
 	if err != nil {
 		return err
 	}
-	path, run := b.Path, b.Run
+	path := b.Path
+	run := b.Run
 	tree.movePaths(path)
 	*b = *tree
-	b.Path, b.Run = path, run
+	b.Path = path
+	b.Run = run
 	return nil
 }
 
@@ -226,7 +230,8 @@ func (tb *treeBuilder) addFact(f *fact) {
 			break
 		}
 		b := tb.effectBranch(f)
-		b.Ended, b.failed = time.Time{}, 0
+		b.Ended = time.Time{}
+		b.failed = 0
 		switch {
 		case f.reply != nil:
 			b.Calls.addReply(*f.reply)
@@ -244,7 +249,8 @@ func (tb *treeBuilder) addFact(f *fact) {
 		tb.endBranches(e.Path, e.Time)
 		if from := tb.next[e.Path]; e.Failed != "" && len(from) == 1 {
 			if b := tb.paths[joinNode(publicPath(e.Path), from[0])]; b != nil {
-				b.failed, b.Error = e.Seq, e.Failed
+				b.failed = e.Seq
+				b.Error = e.Failed
 			}
 		}
 	}
@@ -281,7 +287,8 @@ func parentFrame(path string) string {
 // teamLogs are the logs of the teams of a run.
 type teamLogs []*teamLog
 
-// add adds an entry of a team's log, and returns the log. Without the beginning of the log, only the existence of its agents is known.
+// add adds an entry of a team's log, and returns the log. Without the beginning of the log, only the existence of its
+// agents is known.
 func (logs *teamLogs) add(e history.Entry, data []byte) *teamLog {
 	task := e.Path + taskOf(e)
 	i := slices.IndexFunc(*logs, func(l *teamLog) bool { return l.task == task })

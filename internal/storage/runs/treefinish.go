@@ -10,7 +10,8 @@ import (
 	"raddle.dev/team"
 )
 
-// buildTree returns the tree of a run, and the branches in it that are runs of their own. Records may be added after that.
+// buildTree returns the tree of a run, and the branches in it that are runs of their own. Records may be added after
+// that.
 func (tb *treeBuilder) buildTree(d *Detail) (root *Branch, remote []*Branch) {
 	whole := tb.cloneBranches()
 	whole.root.Agent = d.Agent
@@ -45,9 +46,12 @@ func (tb *treeBuilder) cloneBranches() *treeBuilder {
 
 // finishTree moves each branch to its place in the tree, and sets its status.
 func (tb *treeBuilder) finishTree(d *Detail) *Branch {
-	tb.root.Status, tb.root.Error, tb.root.Updated = d.Status, d.Reason, d.Updated
+	tb.root.Status = d.Status
+	tb.root.Error = d.Reason
+	tb.root.Updated = d.Updated
 	if d.At > 0 {
-		tb.root.Status, tb.root.Updated = d.Snapshot.Status.String(), d.Snapshot.Updated
+		tb.root.Status = d.Snapshot.Status.String()
+		tb.root.Updated = d.Snapshot.Updated
 		tb.root.Error = d.Snapshot.Reason
 	}
 	if d.Snapshot.Status.Final() {
@@ -83,7 +87,8 @@ func (tb *treeBuilder) addFailedItems(d *Detail) {
 	for _, path := range listFailed(tb.front, questions) {
 		if _, index := splitIndex(path); index > 0 || tb.paths[path] != nil {
 			b := tb.openBranch(path, tb.root.Updated)
-			b.failed, b.Updated = max(b.failed, 1), tb.root.Updated
+			b.failed = max(b.failed, 1)
+			b.Updated = tb.root.Updated
 		}
 	}
 }
@@ -120,7 +125,11 @@ func (tb *treeBuilder) addTeamAgents(l *teamLog) {
 		a := &l.past.Agents[i]
 		b := tb.openBranch(l.agentPath(a.ID), a.Began)
 		tb.by[b.Path] = l.agentPath(a.Parent)
-		b.Agent, b.Error, b.Purpose, b.Ended, b.Started = a.Agent, a.Error, a.Purpose, a.Ended, a.Began
+		b.Agent = a.Agent
+		b.Error = a.Error
+		b.Purpose = a.Purpose
+		b.Ended = a.Ended
+		b.Started = a.Began
 		if b.Updated.Before(a.Began) {
 			b.Updated = a.Began
 		}

@@ -43,7 +43,8 @@ func (s *Store) CheckNoLease(run string) error {
 	return nil
 }
 
-// IsDriven reports whether a process drives a run, by its lock and its lease. It reads no journal, except to find the session of a run.
+// IsDriven reports whether a process drives a run, by its lock and its lease. It reads no journal, except to find the
+// session of a run.
 func IsDriven(ctx context.Context, a *Archive, id string) (bool, error) {
 	st, thread, err := a.FindThread(ctx, id)
 	if err != nil {
@@ -75,7 +76,8 @@ func (s *Store) isDriven(thread string) (bool, error) {
 // stopWait limits how long a process may take to save its run after a request to stop.
 const stopWait = 15 * time.Second
 
-// stopDriver asks the process that drives a run to stop, and waits until nothing drives it. A process of another host is not asked.
+// stopDriver asks the process that drives a run to stop, and waits until nothing drives it. A process of another host
+// is not asked.
 func (s *Store) stopDriver(run string) (*Lock, error) {
 	lock, err := s.lockUndriven(run)
 	busy, ok := errors.AsType[*BusyError](err)
@@ -299,8 +301,8 @@ func (a *Archive) CompactStore(ctx context.Context) (before, after int64, err er
 	return c.Compact(ctx)
 }
 
-// ListEndedRuns returns the runs that ended or were cancelled at least done ago, and those that failed or crashed at least
-// failed ago; 0 leaves such runs out. It leaves out sessions, which may continue.
+// ListEndedRuns returns the runs that ended or were cancelled at least done ago, and those that failed or crashed at
+// least failed ago; 0 leaves such runs out. It leaves out sessions, which may continue.
 func (a *Archive) ListEndedRuns(ctx context.Context, done, failed time.Duration) ([]string, error) {
 	runs, err := a.ListRuns(ctx, "")
 	var ids []string
@@ -329,8 +331,8 @@ func RemoveUnusedBundles(ctx context.Context, a *Archive) (int, error) {
 	return agentbundle.RemoveUnused(ctx, st, func(old map[string]bool) (map[string]bool, error) { return st.findNeededBundles(ctx, old) })
 }
 
-// findNeededBundles returns which of some bundles the runs of the store name. Runs that are over count: they can be forked. A damaged run may name
-// any of them.
+// findNeededBundles returns which of some bundles the runs of the store name. Runs that are over count: they can be
+// forked. A damaged run may name any of them.
 func (s *Store) findNeededBundles(ctx context.Context, of map[string]bool) (map[string]bool, error) {
 	needed := map[string]bool{}
 	for t, err := range s.Threads(ctx, "") {

@@ -273,12 +273,13 @@ func (v *View) ToolCalls() []ToolCall { return v.parts.calls.listCalls(v.Snapsho
 // Searches returns the searches in knowledge bases that the run has made, with their results, in order.
 func (v *View) Searches() []flow.Search { return slices.Clip(v.parts.searches) }
 
-// ReadModels returns the model calls of the run, those of earlier drives too. Of a view of an earlier point, it returns all
-// that the run has made.
+// ReadModels returns the model calls of the run, those of earlier drives too. Of a view of an earlier point, it returns
+// all that the run has made.
 func (v *View) ReadModels(ctx context.Context) (Calls, error) {
 	err := v.readRest(ctx)
 	c := v.models
-	c.Models, c.Flaws = slices.Clone(c.Models), slices.Clone(c.Flaws)
+	c.Models = slices.Clone(c.Models)
+	c.Flaws = slices.Clone(c.Flaws)
 	return c, err
 }
 

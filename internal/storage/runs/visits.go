@@ -23,14 +23,16 @@ func (v *visits) addEntry(e *history.Entry) {
 	}
 	switch e.Kind {
 	case journal.KindStart, journal.KindEdit, journal.KindFork:
-		v.next, v.entered = e.Next, false
+		v.next = e.Next
+		v.entered = false
 	case journal.KindSnapshot:
 		if v.next == nil { // earlier records were pruned
 			v.next = e.Next
 		}
 	case journal.KindStep:
 		v.steps = appendStep(v.steps, v.next)
-		v.next, v.entered = e.Next, false
+		v.next = e.Next
+		v.entered = false
 	case journal.KindIntent, journal.KindEffect, journal.KindTask, journal.KindQuestion:
 		v.entered = true
 	}

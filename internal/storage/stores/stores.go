@@ -21,11 +21,13 @@ type kind struct {
 	locate  func(url, rest string, dirs config.Dirs) (place string, err error)
 	open    func(place string) (journal.Store, error)
 	read    func(place string) (journal.Store, error) // opens for reading only; nil: there is no such way
-	exists  func(place string) bool                   // reports whether there is anything at the place, even if it is not a store
-	lockDir func(place string) string                 // directory of the locks of its runs; nil: no other process can see its runs, or leases are enough
-	address func(place string) string                 // URL of the place without a password; nil: the place has none
-	keeps   bool                                      // its runs outlive the process
-	shared  bool                                      // other machines use it, too
+	// reports whether there is anything at the place, even if it is not a store
+	exists func(place string) bool
+	// directory of the locks of its runs; nil: no other process can see its runs, or leases are enough
+	lockDir func(place string) string
+	address func(place string) string // URL of the place without a password; nil: the place has none
+	keeps   bool                      // its runs outlive the process
+	shared  bool                      // other machines use it, too
 }
 
 var kinds = []kind{

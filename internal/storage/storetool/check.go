@@ -28,9 +28,9 @@ type CheckResult struct {
 	Faults  []Fault `json:"faults"`
 }
 
-// CheckStore reads every record of a store. It checks that the records of each journal have no gap, that their checksums are right, that they give a
-// state, and that each snapshot is the state of the records before it. The error is that of the store or of ctx; faults are in the result.
-// Runs may be driven meanwhile.
+// CheckStore reads every record of a store. It checks that the records of each journal have no gap, that their
+// checksums are right, that they give a state, and that each snapshot is the state of the records before it. The error
+// is that of the store or of ctx; faults are in the result. Runs may be driven meanwhile.
 func CheckStore(ctx context.Context, st journal.Store) (CheckResult, error) {
 	result := CheckResult{Faults: []Fault{}}
 	list, err := listThreads(ctx, st)

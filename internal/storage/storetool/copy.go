@@ -28,12 +28,12 @@ const (
 	copyBytes = 1 << 20 // after which a batch is appended
 )
 
-// CopyStore copies every journal that to does not have, and what is missing of the others: a copy that was stopped can be
-// repeated. A journal that has other records in to is an error before anything of it is written. Runs that are driven
-// are left out. Records are checked before they are copied.
+// CopyStore copies every journal that to does not have, and what is missing of the others: a copy that was stopped can
+// be repeated. A journal that has other records in to is an error before anything of it is written. Runs that are
+// driven are left out. Records are checked before they are copied.
 //
-// origin names from if it is not the user's own store: then what is written of runs is marked as foreign, as an import does. Marks that
-// from has are copied.
+// origin names from if it is not the user's own store: then what is written of runs is marked as foreign, as an import
+// does. Marks that from has are copied.
 func CopyStore(ctx context.Context, from, to journal.Store, origin string) (CopyResult, error) {
 	result := CopyResult{Busy: []string{}}
 	list, err := listThreads(ctx, from)
@@ -79,7 +79,8 @@ func CopyStore(ctx context.Context, from, to journal.Store, origin string) (Copy
 	return result, err
 }
 
-// copyMark marks a thread in a store before anything of it is copied there, if it is foreign in the other one, or that is from elsewhere.
+// copyMark marks a thread in a store before anything of it is copied there, if it is foreign in the other one, or that
+// is from elsewhere.
 func copyMark(ctx context.Context, from, to journal.Store, t journal.ThreadInfo, origin string) error {
 	m, err := foreign.Find(ctx, from, t.Name)
 	if err != nil {
@@ -136,14 +137,16 @@ func copyThread(ctx context.Context, from, to journal.Store, t, there journal.Th
 		}
 		head += int64(len(batch))
 		written += int64(len(batch))
-		batch, size = nil, 0
+		batch = nil
+		size = 0
 		return nil
 	}
 	for r, err := range journal.Records(ctx, from, t.Name, journal.Range{After: head}) {
 		if err != nil {
 			return written, fmt.Errorf("copy %s: %w", t.Name, err)
 		}
-		batch, size = append(batch, r), size+len(r.Head)+len(r.Data)
+		batch = append(batch, r)
+		size = size + len(r.Head) + len(r.Data)
 		if len(batch) == copyBatch || size >= copyBytes {
 			if err := flush(); err != nil {
 				return written, err

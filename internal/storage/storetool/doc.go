@@ -1,4 +1,5 @@
-// Package storetool looks after whole stores: it checks every journal of a store, copies journals between stores, and measures them.
+// Package storetool looks after whole stores: it checks every journal of a store, copies journals between stores, and
+// measures them.
 package storetool
 
 import (

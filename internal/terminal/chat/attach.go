@@ -29,7 +29,8 @@ import (
 // attachment matches @PATH at the start of a word. A path with spaces is in quotes.
 var attachment = pattern.CompileLater(`(^|\s)@("[^"\n]+"|[^\s"@]+)`)
 
-// newMessage returns a message with the files that it names after an @. A word with an @ that names no file stays as it is.
+// newMessage returns a message with the files that it names after an @. A word with an @ that names no file stays as it
+// is.
 func newMessage(dirs config.Dirs, typed string) (message, error) {
 	m := message{text: typed, shown: typed}
 	seen := map[string]bool{}
@@ -108,7 +109,8 @@ func mediaOf(files []attach.File) (media []llm.Part) {
 	return media
 }
 
-// pastedFile returns the path of a picture or a document if that is all that was pasted, as a terminal writes it for a file that was dropped on it.
+// pastedFile returns the path of a picture or a document if that is all that was pasted, as a terminal writes it for a
+// file that was dropped on it.
 func pastedFile(dirs config.Dirs, pasted string) (path string, ok bool) {
 	path = strings.TrimSpace(pasted)
 	if strings.ContainsAny(path, "\n\"") && !strings.HasPrefix(path, `"`) || len(path) > 4096 {
@@ -160,7 +162,8 @@ func splitPaths(list string) []string {
 // maxShellOutput is how much of the output of a shell command a message gets, in bytes.
 const maxShellOutput = 64 << 10
 
-// runShell runs a shell command of the person: !command shows its output, and !!command also adds it to the next message.
+// runShell runs a shell command of the person: !command shows its output, and !!command also adds it to the next
+// message.
 func runShell(ctx context.Context, s *Session, typed string) {
 	line, keep := strings.CutPrefix(typed, "!!")
 	if !keep {

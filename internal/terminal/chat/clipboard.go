@@ -100,7 +100,8 @@ func (r *clipboardReader) run(ctx context.Context, path string) []byte {
 	return content
 }
 
-// A limitedBuffer is a buffer that takes no more than most bytes: writing more is an error, which ends the program that writes.
+// A limitedBuffer is a buffer that takes no more than most bytes: writing more is an error, which ends the program that
+// writes.
 type limitedBuffer struct {
 	kept bytes.Buffer
 	most int

@@ -158,7 +158,8 @@ func nextMode(s *Session, m permission.Mode) permission.Mode {
 	return next
 }
 
-// checkMode returns why a mode cannot be used here: in the mode box without a box every command that is not known to be harmless would be refused.
+// checkMode returns why a mode cannot be used here: in the mode box without a box every command that is not known to be
+// harmless would be refused.
 func checkMode(s *Session, m permission.Mode) error {
 	if m != permission.ModeBox {
 		return nil

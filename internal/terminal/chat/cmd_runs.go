@@ -181,7 +181,8 @@ func showHelp(_ context.Context, s *Session, word string) error {
 	return nil
 }
 
-// helpLine returns what is explained, in a column that is wide cells wide, and the explanation: on lines of its own if both do not fit.
+// helpLine returns what is explained, in a column that is wide cells wide, and the explanation: on lines of its own if
+// both do not fit.
 func helpLine(what, text string, wide, cols int) string {
 	line := "  " + term.PadText(what, wide) + "  " + text
 	if term.TextWidth(line) < cols {

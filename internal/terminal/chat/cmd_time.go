@@ -107,7 +107,8 @@ func retryTurn(ctx context.Context, s *Session, model string) error {
 	return nil
 }
 
-// editTurn lets the person choose an earlier message, and puts it into the editor: what is sent next replaces it on a new branch.
+// editTurn lets the person choose an earlier message, and puts it into the editor: what is sent next replaces it on a
+// new branch.
 func editTurn(ctx context.Context, s *Session, _ string) error {
 	turns, n, err := s.chooseTurn(ctx, "Continue from which message?")
 	if err != nil {

@@ -35,8 +35,8 @@ func listCommands() []command {
 	return slices.Concat(talkCommands, agentCommands, timeCommands, runCommands, termCommands())
 }
 
-// parseCommand splits a text into the name of a command and the rest. ok is false for a message: also for a path such as /etc/hosts, and
-// for a text that only begins with a dot.
+// parseCommand splits a text into the name of a command and the rest. ok is false for a message: also for a path such
+// as /etc/hosts, and for a text that only begins with a dot.
 func parseCommand(text string) (name, rest string, ok bool) {
 	if strings.Contains(text, "\n") || len(text) < 2 {
 		return "", "", false
@@ -51,7 +51,8 @@ func parseCommand(text string) (name, rest string, ok bool) {
 	return "", "", false
 }
 
-// findCommand returns the command with a name, or with a unique beginning of it. A name with a dot is a spelling of the reference tool.
+// findCommand returns the command with a name, or with a unique beginning of it. A name with a dot is a spelling of the
+// reference tool.
 func findCommand(name string) (*command, error) {
 	all := listCommands()
 	dotted, isDot := strings.CutPrefix(name, ".")

@@ -19,7 +19,8 @@ type completer struct {
 	listed  time.Time
 }
 
-// complete returns what could stand at the end of a text before the cursor: a command, an argument of a command, or a file after an @.
+// complete returns what could stand at the end of a text before the cursor: a command, an argument of a command, or a
+// file after an @.
 func (c *completer) complete(before string) editor.Completion {
 	if word, ok := lastAttachment(before); ok {
 		return c.completeFile(word)
@@ -181,7 +182,8 @@ func (c *completer) listFiles() []string {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	c.files, c.listed = nil, time.Now()
+	c.files = nil
+	c.listed = time.Now()
 	work := c.session.Process.Dirs.Work
 	cmd := exec.CommandContext(ctx, "git", "ls-files", "--cached", "--others", "--exclude-standard", "-z")
 	cmd.Dir = work

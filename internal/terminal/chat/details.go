@@ -8,8 +8,8 @@ import (
 	"raddle.dev/internal/base/wording"
 )
 
-// details is what a turn has shown in part: the reasoning, and the results of tools. The zero value is empty. It is safe for
-// concurrent use.
+// details is what a turn has shown in part: the reasoning, and the results of tools. The zero value is empty. It is
+// safe for concurrent use.
 type details struct {
 	mu    sync.Mutex
 	parts []detail

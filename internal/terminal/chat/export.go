@@ -52,7 +52,8 @@ func copyAnswer(ctx context.Context, s *Session, rest string) error {
 		if err != nil || n < 1 || n > len(blocks) {
 			return failure.NewUsage("write a number from 1, or /copy for the whole answer", "the answer has %d code blocks; there is no block %s", len(blocks), rest)
 		}
-		text, what = blocks[n-1], fmt.Sprintf("code block %d", n)
+		text = blocks[n-1]
+		what = fmt.Sprintf("code block %d", n)
 	}
 	s.Screen.CopyText(text)
 	s.say(fmt.Sprintf("Copied %s, %d characters. If your terminal does not allow this, use /save FILE.", what, len([]rune(text))))

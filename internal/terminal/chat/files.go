@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// walkFiles returns the files below a directory without version control, relative to it; hidden ones and dependencies are left out.
+// walkFiles returns the files below a directory without version control, relative to it; hidden ones and dependencies
+// are left out.
 func walkFiles(ctx context.Context, dir string) []string {
 	var paths []string
 	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error { // what cannot be read is left out

@@ -28,7 +28,8 @@ func (s *Session) handleKey(ctx context.Context, msg tea.Msg) {
 	again := false
 	if key, ok := msg.(tea.KeyPressMsg); ok {
 		again = key.String() == s.pressed.String() && time.Since(s.at) < twice
-		s.pressed, s.at = key, time.Now()
+		s.pressed = key
+		s.at = time.Now()
 	}
 	switch action {
 	case editor.Send:
@@ -55,8 +56,8 @@ func (s *Session) handleKey(ctx context.Context, msg tea.Msg) {
 	}
 }
 
-// handleStop handles Esc and Ctrl-C. While a turn works, both stop it. At the prompt they empty the editor; after that Esc twice goes
-// back to an earlier message, and Ctrl-C twice leaves.
+// handleStop handles Esc and Ctrl-C. While a turn works, both stop it. At the prompt they empty the editor; after that
+// Esc twice goes back to an earlier message, and Ctrl-C twice leaves.
 func (s *Session) handleStop(ctx context.Context, action editor.Action, again bool) {
 	switch {
 	case s.turn != nil:
@@ -79,10 +80,12 @@ func (s *Session) handleStop(ctx context.Context, action editor.Action, again bo
 
 // setNotice shows a text instead of the status line for a moment.
 func (s *Session) setNotice(text string) {
-	s.notice, s.noticed = text, time.Now()
+	s.notice = text
+	s.noticed = time.Now()
 }
 
-// submit handles a text that was entered: a command, a shell command or a message. One that begins with a space is a message, whatever follows.
+// submit handles a text that was entered: a command, a shell command or a message. One that begins with a space is a
+// message, whatever follows.
 func (s *Session) submit(ctx context.Context, typed string) {
 	text := strings.TrimSpace(typed)
 	switch {

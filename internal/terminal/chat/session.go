@@ -35,7 +35,8 @@ type Backend interface {
 	Start(ctx context.Context, req app.Request, start func(app.Request) (*app.Run, error)) (*app.Run, error)
 	// Resume prepares to continue a run.
 	Resume(ctx context.Context, run string, mode *permission.ModeSwitch) (*app.Run, error)
-	// Drive drives a run, shows what happens and asks its questions, until the run ends, parks, or has been interrupted.
+	// Drive drives a run, shows what happens and asks its questions, until the run ends, parks, or has been
+	// interrupted.
 	Drive(run *app.Run, d Drive) (graph.Result, error)
 	// Command runs a command of raddle.
 	Command(ctx context.Context, args []string) error

@@ -179,7 +179,8 @@ func showTodo(ctx context.Context, s *Session, _ string) error {
 		}
 		for _, v := range d.Snapshot.Values {
 			if v.Key == agent.Todo.Name() {
-				_ = json.Unmarshal(flow.StoredValue(v.Tag, v.Parts), &list) // another version of raddle may have another form
+				// another version of raddle may have another form
+				_ = json.Unmarshal(flow.StoredValue(v.Tag, v.Parts), &list)
 			}
 		}
 	}

@@ -66,7 +66,8 @@ func (u *usage) handleEvent(ev graph.Event) {
 
 // addCall counts a call of a model. own says that it is a reply of the conversation.
 func (u *usage) addCall(call updates.ModelCall, own bool) {
-	model, n := call.Model, call.Usage
+	model := call.Model
+	n := call.Usage
 	cost, priced := call.Cost(u.models.UsageCost)
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -107,7 +108,8 @@ func (u *usage) contextText() string {
 func (u *usage) costText() string {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	sum, known := 0.0, false
+	sum := 0.0
+	known := false
 	for _, r := range u.rows {
 		sum += r.cost
 		known = known || r.priced && !r.replays
@@ -122,7 +124,9 @@ func (u *usage) costText() string {
 func (u *usage) reset() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.context, u.window, u.rows = 0, 0, nil
+	u.context = 0
+	u.window = 0
+	u.rows = nil
 }
 
 // list returns what each model has used, in the order of their first call.

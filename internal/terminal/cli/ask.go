@@ -43,7 +43,8 @@ func (a *asker) answerQuestions(ctx context.Context, open []graph.Question) (ans
 	if err != nil {
 		return nil, false, err
 	}
-	left, nth := 0, 0
+	left := 0
+	nth := 0
 	for _, v := range values {
 		if v == nil {
 			left++

@@ -26,8 +26,8 @@ type noOptions struct{}
 // A runFunc is what a command does on its console with the process, which is open.
 type runFunc[O any] func(ctx context.Context, con *console.Console, p *app.Process, opts O, args []string) error
 
-// newCommand completes the definition of a command: it opens the process and calls run with the options, which the flags
-// have set by then.
+// newCommand completes the definition of a command: it opens the process and calls run with the options, which the
+// flags have set by then.
 func newCommand[O any](op *opener, opts *O, run runFunc[O], cmd *cobra.Command) *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := op.openProcess(); err != nil {
@@ -119,8 +119,8 @@ func refuseWords(op *opener) cobra.PositionalArgs {
 	}
 }
 
-// flagError says what is wrong with a flag, and suggests the one that may have been meant. If a word before the flag is not a command, it
-// reports the word.
+// flagError says what is wrong with a flag, and suggests the one that may have been meant. If a word before the flag is
+// not a command, it reports the word.
 func flagError(cmd *cobra.Command, err error) error {
 	if cmd.HasSubCommands() {
 		if unknown := cmd.ValidateArgs(cmd.Flags().Args()); unknown != nil {
@@ -148,7 +148,8 @@ func completeWords(cmd *cobra.Command, flag string, words ...string) {
 	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// describeCompletion returns a word with its meaning. The shell prints both, so they are cleaned although they go through a pipe.
+// describeCompletion returns a word with its meaning. The shell prints both, so they are cleaned although they go
+// through a pipe.
 func describeCompletion(word, what string) cobra.Completion {
 	return cobra.CompletionWithDesc(term.CleanLine(word), term.CleanLine(what))
 }
@@ -211,7 +212,8 @@ func completeRuns(op *opener, most int, keep func(runs.Info) bool) cobra.Complet
 	}
 }
 
-// describeListedRun returns what a run is about, on one line: its agent, its status, its age, and its first open question.
+// describeListedRun returns what a run is about, on one line: its agent, its status, its age, and its first open
+// question.
 func describeListedRun(r *runs.Info) string {
 	text := r.Agent + ", " + r.Status + ", " + runview.FormatAge(time.Since(r.Started))
 	if len(r.Questions) > 0 {

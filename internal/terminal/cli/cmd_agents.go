@@ -60,9 +60,11 @@ func listAgent(p *app.Process, place app.Place) listedAgent {
 	case err != nil:
 		l.Error = firstLine(err.Error())
 	case a.Config != nil:
-		l.Kind, l.Description = "config", a.Config.Description
+		l.Kind = "config"
+		l.Description = a.Config.Description
 	default:
-		l.Kind, l.Description = "graph", a.File.Description
+		l.Kind = "graph"
+		l.Description = a.File.Description
 	}
 	return l
 }

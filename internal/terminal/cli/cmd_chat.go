@@ -86,7 +86,8 @@ func runChat(ctx context.Context, env *environment, opts chatOptions, args []str
 	if !env.HasPerson() {
 		return badUsage(`without a terminal, use: raddle run AGENT --session NAME "PROMPT"`, "a conversation needs a terminal")
 	}
-	env.Plain, env.Leave = opts.plain || term.IsDumb(), "stop"
+	env.Plain = opts.plain || term.IsDumb()
+	env.Leave = "stop"
 	if err := env.openProcess(); err != nil {
 		return err
 	}
@@ -111,14 +112,16 @@ func runChat(ctx context.Context, env *environment, opts chatOptions, args []str
 	})
 }
 
-// runUntilSignal runs a function with a context that SIGTERM and SIGHUP end. After a signal, its exit code is part of the error.
+// runUntilSignal runs a function with a context that SIGTERM and SIGHUP end. After a signal, its exit code is part of
+// the error.
 func runUntilSignal(ctx context.Context, run func(context.Context) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(signals)
-	returned, watched := make(chan struct{}), make(chan struct{})
+	returned := make(chan struct{})
+	watched := make(chan struct{})
 	var ended os.Signal
 	go func() {
 		defer close(watched)

@@ -62,7 +62,8 @@ func runCheck(ctx context.Context, con *console.Console, p *app.Process, opts ch
 			return err
 		}
 		c := checkAgent(ctx, p, place, opts.strict)
-		all, ok = append(all, c), ok && c.OK
+		all = append(all, c)
+		ok = ok && c.OK
 		if opts.output == formatText {
 			printChecked(con, p, &c)
 		}

@@ -42,8 +42,8 @@ func newCompletionCommand(con *console.Console) *cobra.Command {
 // bashWordsCall is the line of the generated script that needs the package bash-completion.
 const bashWordsCall = `_get_comp_words_by_ref "$@" cur prev words cword`
 
-// bashWords replaces that function, so that completion works in a shell without the package, also in bash 3.2. It joins the words that
-// bash has split at = and :, up to the cursor.
+// bashWords replaces that function, so that completion works in a shell without the package, also in bash 3.2. It joins
+// the words that bash has split at = and :, up to the cursor.
 const bashWords = `
 # Sets cur, prev, words and cword from the line up to the cursor. Words are split only at blanks.
 __raddle_split_line()

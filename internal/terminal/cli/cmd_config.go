@@ -116,7 +116,8 @@ func completeSettingValue(op *opener) cobra.CompletionFunc {
 	}
 }
 
-// listSettings returns the settings of a key, or all of them. The keys of providers from other sources than the file are among them.
+// listSettings returns the settings of a key, or all of them. The keys of providers from other sources than the file
+// are among them.
 func listSettings(p *app.Process, key string) ([]config.Setting, error) {
 	list, err := config.ListSettings(p.Dirs, p.ConfigEnviron)
 	if err != nil {
@@ -158,7 +159,8 @@ func runConfigGet(_ context.Context, con *console.Console, p *app.Process, _ noO
 }
 
 func runConfigSet(_ context.Context, con *console.Console, p *app.Process, _ noOptions, args []string) error {
-	key, value := args[0], args[1]
+	key := args[0]
+	value := args[1]
 	if key == "model" && value != "" {
 		if err := p.Models.CheckNames(p.Dirs.Work, value, ""); err != nil {
 			return err
@@ -183,7 +185,8 @@ func runConfigExplain(_ context.Context, con *console.Console, p *app.Process, o
 	return con.PrintResult(opts.output, list, func() string { return settingsText(list, len(args) > 0) })
 }
 
-// settingsText returns settings as a table. Those without a value are one line below it, unless the user asked for them.
+// settingsText returns settings as a table. Those without a value are one line below it, unless the user asked for
+// them.
 func settingsText(list []config.Setting, asked bool) string {
 	var set []config.Setting
 	var unset []string
@@ -205,7 +208,8 @@ func settingsText(list []config.Setting, asked bool) string {
 	return text
 }
 
-// runConfigEdit opens config.yaml in the user's editor. If the file has errors afterwards, they are reported and the file stays as it is.
+// runConfigEdit opens config.yaml in the user's editor. If the file has errors afterwards, they are reported and the
+// file stays as it is.
 func runConfigEdit(ctx context.Context, con *console.Console, p *app.Process) error {
 	dirs := p.Dirs
 	path := filepath.Join(dirs.Config, config.FileName)

@@ -58,7 +58,8 @@ With a run, the picture shows which nodes ran, how often and how long, what fail
 
 // completeDrawn completes an agent or a run.
 func completeDrawn(op *opener) cobra.CompletionFunc {
-	agents, list := completeAgents(op), completeRuns(op, 1, nil)
+	agents := completeAgents(op)
+	list := completeRuns(op, 1, nil)
 	return func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 		names, directive := agents(cmd, args, word)
 		if runs, _ := list(cmd, args, word); len(args) == 0 {
@@ -117,7 +118,8 @@ func runGraph(ctx context.Context, con *console.Console, p *app.Process, opts gr
 	return nil
 }
 
-// pictureOf returns the structure of an agent or of a run, and sets the options that depend on it. JSON has the structure of an agent as it runs.
+// pictureOf returns the structure of an agent or of a run, and sets the options that depend on it. JSON has the
+// structure of an agent as it runs.
 func pictureOf(ctx context.Context, con *console.Console, p *app.Process, name, format string, o *draw.Options) (graph.Structure, error) {
 	v, err := drawnRun(ctx, p, name)
 	if err != nil {
@@ -162,7 +164,8 @@ func pictureOfRun(ctx context.Context, con *console.Console, p *app.Process, v *
 	return picture.Structure
 }
 
-// addTextOptions sets the options of a drawing with characters: its width, its colours, and whether it has only ASCII characters.
+// addTextOptions sets the options of a drawing with characters: its width, its colours, and whether it has only ASCII
+// characters.
 func addTextOptions(con *console.Console, o *draw.Options, toOutput bool) {
 	o.ASCII = !hasUTF8()
 	if !toOutput {
@@ -181,7 +184,8 @@ func addTextOptions(con *console.Console, o *draw.Options, toOutput bool) {
 	}
 }
 
-// hasUTF8 reports whether the locale has characters that are not ASCII. A locale that is not set counts as one that does.
+// hasUTF8 reports whether the locale has characters that are not ASCII. A locale that is not set counts as one that
+// does.
 func hasUTF8() bool {
 	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
 		if v := strings.ToLower(os.Getenv(name)); v != "" {

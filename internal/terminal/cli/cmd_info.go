@@ -152,13 +152,14 @@ func formatInfo(r *infoReport, short func(string) string) string {
 
 // agentReport is what "info --agent" shows.
 type agentReport struct {
-	Agent        string               `json:"agent"`
-	Dir          string               `json:"dir"`
-	Name         string               `json:"name"`
-	Description  string               `json:"description"`
-	Version      string               `json:"version"`
-	Model        string               `json:"model"`
-	Instructions string               `json:"instructions,omitempty"` // of the agent of a config.yaml, with placeholders replaced
+	Agent       string `json:"agent"`
+	Dir         string `json:"dir"`
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	Version     string `json:"version"`
+	Model       string `json:"model"`
+	// of the agent of a config.yaml, with placeholders replaced
+	Instructions string               `json:"instructions,omitempty"`
 	Start        string               `json:"start"`
 	Nodes        []nodeReport         `json:"nodes"`
 	Tools        []toolReport         `json:"tools"`
@@ -207,11 +208,18 @@ func reportOn(a *flow.Agent) agentReport {
 		Files: a.Sources(), Findings: append([]strictyaml.Finding{}, a.Findings...),
 	}
 	if c := a.Config; c != nil {
-		r.Name, r.Description, r.Version, r.Model = c.Name, c.Description, c.Version, c.Sampling.Model
+		r.Name = c.Name
+		r.Description = c.Description
+		r.Version = c.Version
+		r.Model = c.Sampling.Model
 		r.Instructions = a.Instructions()
 	} else {
 		f := a.File
-		r.Name, r.Description, r.Version, r.Model, r.Start = f.Name, f.Description, f.Version, f.Model, f.Start
+		r.Name = f.Name
+		r.Description = f.Description
+		r.Version = f.Version
+		r.Model = f.Model
+		r.Start = f.Start
 		for _, n := range f.Nodes {
 			r.Nodes = append(r.Nodes, nodeReport{n.ID, n.Kind(), n.Description})
 		}

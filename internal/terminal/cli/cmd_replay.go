@@ -104,7 +104,8 @@ func judgeCalls(ctx context.Context, con *console.Console, p *app.Process, job r
 	return nil
 }
 
-// checkLive returns an error if a recording came from elsewhere, and no one has accepted it: its answers would allow calls here.
+// checkLive returns an error if a recording came from elsewhere, and no one has accepted it: its answers would allow
+// calls here.
 func checkLive(ctx context.Context, p *app.Process, name string) error {
 	if config.IsFile(p.Dirs.AbsPath(name)) {
 		return failure.NewUsage("put it into the store, and look at it: raddle runs import "+wording.QuoteWord(name), "--live: the answers in %s would allow calls on this machine", name)
@@ -134,7 +135,8 @@ func continueLive(ctx context.Context, env *environment, res *replay.Result, rec
 	return d.runWithAnswers(answers)
 }
 
-// newReplayJob returns what to replay: a run of the store or an exported one, with the agent at a path, or its own if that is empty.
+// newReplayJob returns what to replay: a run of the store or an exported one, with the agent at a path, or its own if
+// that is empty.
 func newReplayJob(ctx context.Context, p *app.Process, name, agent string) (j replay.Job, err error) {
 	if agent != "" {
 		place, err := p.FindAgent(agent)

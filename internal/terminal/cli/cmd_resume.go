@@ -75,9 +75,12 @@ func runResume(ctx context.Context, env *environment, opts resumeOptions, args [
 		return err
 	}
 	env.process.Tools.NoBox = opts.noBox
-	opts.UIHooks, opts.InDoubt, opts.Mode = newUIHooks(ctx, env.Console, env.process, &env.foreground), doubt, mode
+	opts.UIHooks = newUIHooks(ctx, env.Console, env.process, &env.foreground)
+	opts.InDoubt = doubt
+	opts.Mode = mode
 	run, err := env.process.ResumeRun(ctx, args[0], opts.ResumeOptions)
-	if over, ok := errors.AsType[*runs.EndedError](err); ok { // the process that created the result may have died before it printed it
+	// the process that created the result may have died before it printed it
+	if over, ok := errors.AsType[*runs.EndedError](err); ok {
 		if len(opts.answers) > 0 {
 			err = runs.ExplainAnswered(ctx, env.process.Runs, over.ID, []string{strings.SplitN(opts.answers[0], "=", 2)[0], ""}, err)
 		}
@@ -109,7 +112,9 @@ func printOver(ctx context.Context, con *console.Console, p *app.Process, over *
 	r.Run, r.Agent, r.Status = &detail.Run, &detail.Agent, detail.Snapshot.Status.String()
 	if over.Status == graph.Done {
 		o := flow.OutcomeOf(graph.Result{Status: graph.Done, Value: detail.Snapshot.Result})
-		r.Output, r.ExitCode, r.Error = &o.Output, o.ExitCode, nil
+		r.Output = &o.Output
+		r.ExitCode = o.ExitCode
+		r.Error = nil
 	}
 	if err := fromJournal(p, detail, r); err != nil {
 		return err

@@ -88,7 +88,8 @@ func runRunsLs(ctx context.Context, con *console.Console, p *app.Process, opts r
 	if err != nil {
 		return err
 	}
-	list, more := []runs.Info{}, 0
+	list := []runs.Info{}
+	more := 0
 	for _, r := range all {
 		switch {
 		case !opts.wants(&r):
@@ -119,7 +120,8 @@ func (o *runsLsOptions) wants(r *runs.Info) bool {
 	return (o.status == "" || r.Status == o.status) && (o.agent == "" || r.Agent == o.agent)
 }
 
-// summarizeRuns reads the summaries of runs for a list. A damaged run has none; one that turns out to be damaged becomes so in the list.
+// summarizeRuns reads the summaries of runs for a list. A damaged run has none; one that turns out to be damaged
+// becomes so in the list.
 func summarizeRuns(ctx context.Context, p *app.Process, list []runs.Info) ([]runs.Summary, error) {
 	sums := make([]runs.Summary, len(list))
 	for i := range list {
@@ -184,7 +186,8 @@ func printRunTree(ctx context.Context, con *console.Console, p *app.Process, opt
 	return nil
 }
 
-// filterTree leaves out the runs that are not wanted; a fork of one of them has the depth of the nearest listed run above it.
+// filterTree leaves out the runs that are not wanted; a fork of one of them has the depth of the nearest listed run
+// above it.
 func (o *runsLsOptions) filterTree(all []runs.Info, depths []int) (list []runs.Info, kept []int) {
 	var above []int // depths in the whole tree of the listed runs above
 	for i := range all {
@@ -192,7 +195,8 @@ func (o *runsLsOptions) filterTree(all []runs.Info, depths []int) (list []runs.I
 			above = above[:len(above)-1]
 		}
 		if o.wants(&all[i]) {
-			list, kept = append(list, all[i]), append(kept, len(above))
+			list = append(list, all[i])
+			kept = append(kept, len(above))
 			above = append(above, depths[i])
 		}
 	}

@@ -80,7 +80,8 @@ func runRunsHistory(ctx context.Context, con *console.Console, p *app.Process, o
 	})
 }
 
-// printStory prints what happened in a run, a line for each moment. A line above the first moment of a day names the day.
+// printStory prints what happened in a run, a line for each moment. A line above the first moment of a day names the
+// day.
 func printStory(ctx context.Context, con *console.Console, p *app.Process, run string) error {
 	v, err := p.Runs.ReadSession(ctx, run)
 	if err != nil {

@@ -265,8 +265,8 @@ const (
 	maxStateText  = 160
 )
 
-// stateText returns a state as YAML, in the order of its keys, without empty values. If whole is not set, it cuts each value after some
-// lines, and of a conversation it leaves out what raddle keeps there itself.
+// stateText returns a state as YAML, in the order of its keys, without empty values. If whole is not set, it cuts each
+// value after some lines, and of a conversation it leaves out what raddle keeps there itself.
 func stateText(state json.RawMessage, talks, whole bool) string {
 	v, err := jsonvalue.Parse(state)
 	o, ok := v.(*jsonvalue.Object)

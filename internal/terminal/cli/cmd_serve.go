@@ -218,7 +218,8 @@ func offerLogin(con *console.Console, g *gateway.Gateway, page string, open bool
 	return ""
 }
 
-// serveUntilSignal prints where the server is and serves until the first signal. The second one ends the grace of the steps that work.
+// serveUntilSignal prints where the server is and serves until the first signal. The second one ends the grace of the
+// steps that work.
 func serveUntilSignal(ctx context.Context, con *console.Console, serve func(ctx, drainCtx context.Context) error, where string) error {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
@@ -289,8 +290,8 @@ func runStudio(ctx context.Context, con *console.Console, p *app.Process, opts s
 	return serveUntilSignal(ctx, con, g.Serve, where+offerLogin(con, g, page, !opts.noOpen))
 }
 
-// openStudio opens the server of the Studio at an address, "" for the usual one, so that the addresses of pages stay true; if another program
-// listens there, at a free port.
+// openStudio opens the server of the Studio at an address, "" for the usual one, so that the addresses of pages stay
+// true; if another program listens there, at a free port.
 func openStudio(p *app.Process, listen string) (*gateway.Gateway, error) {
 	opts := serveOptions{Settings: gateway.Settings{Listen: cmp.Or(listen, defaultStudioListen), Grace: defaultGrace}, maxRuns: defaultMaxRuns, disable: protocolNames()}
 	g, _, err := openServer(p, opts)
@@ -348,7 +349,8 @@ func runServeTokenAdd(_ context.Context, con *console.Console, p *app.Process, o
 	return nil
 }
 
-// parseExpiry returns when a token expires: an age from now, or a date, at whose beginning in the time zone of this machine it ends. "": never.
+// parseExpiry returns when a token expires: an age from now, or a date, at whose beginning in the time zone of this
+// machine it ends. "": never.
 func parseExpiry(text string, now time.Time) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil

@@ -14,8 +14,8 @@ import (
 	"raddle.dev/server/mcp"
 )
 
-// serveStdio lets a program use the runs of this process over its stdin and stdout, which carry nothing but the protocol. It returns
-// when the program closes stdin, or with a signal, and then saves every run that still works.
+// serveStdio lets a program use the runs of this process over its stdin and stdout, which carry nothing but the
+// protocol. It returns when the program closes stdin, or with a signal, and then saves every run that still works.
 func serveStdio(ctx context.Context, con *console.Console, p *app.Process, serve func(ctx context.Context, s *server.Service, in io.ReadCloser, out io.WriteCloser) error) error {
 	ctx, stop := signalContext(ctx)
 	defer stop()

@@ -66,12 +66,14 @@ func runWatch(ctx context.Context, con *console.Console, p *app.Process, opts ou
 		}
 		var events []graph.Event
 		var more bool
-		if events, more, err = follower.ReadEvents(ctx, v.Status == runs.Running); err != nil { // after the status: nothing that was recorded before the end is left out
+		// after the status: nothing that was recorded before the end is left out
+		if events, more, err = follower.ReadEvents(ctx, v.Status == runs.Running); err != nil {
 			break
 		}
 		for _, ev := range events {
 			if seq++; opts.output == formatStream {
-				ev.Seq, ev.Run = seq, id
+				ev.Seq = seq
+				ev.Run = id
 				if err := con.PrintJSON(ev); err != nil {
 					return err
 				}
@@ -146,10 +148,13 @@ func addKinds(kinds map[string]string, prefix string, s graph.Structure) {
 	}
 }
 
-// writeWatched writes the report of a run that is not driven any more, or waits. The error has the exit code of the run.
+// writeWatched writes the report of a run that is not driven any more, or waits. The error has the exit code of the
+// run.
 func writeWatched(ctx context.Context, con *console.Console, p *app.Process, d *runs.View, format string, seq int64) error {
 	r := emptyReport(watchedCode(d.Snapshot.Status), nil)
-	r.Run, r.Agent, r.Status = &d.Run, &d.Agent, d.Status
+	r.Run = &d.Run
+	r.Agent = &d.Agent
+	r.Status = d.Status
 	switch status := d.Snapshot.Status; {
 	case status == graph.Done:
 		calls, err := d.ReadModels(ctx)
@@ -159,7 +164,8 @@ func writeWatched(ctx context.Context, con *console.Console, p *app.Process, d *
 		o := flow.OutcomeOf(graph.Result{Status: graph.Done, Value: d.Snapshot.Result})
 		r.Output, r.ExitCode = &o.Output, overview.DoneCode(o, calls)
 	case status == graph.Waiting:
-		r.ExitCode, r.Questions = exitWaiting, append(r.Questions, d.Snapshot.Questions...)
+		r.ExitCode = exitWaiting
+		r.Questions = append(r.Questions, d.Snapshot.Questions...)
 	case status == graph.Abandoned:
 		r.ExitCode = exitStale
 	case d.Reason != "":

@@ -148,7 +148,8 @@ func (l *listedQueue) print(con *console.Console) {
 	}
 }
 
-// workerSilent is how long ago a server was seen that probably does not work any more: its runs are those of others by then.
+// workerSilent is how long ago a server was seen that probably does not work any more: its runs are those of others by
+// then.
 const workerSilent = 20 * time.Second
 
 // describe says what is unusual about a server.

@@ -71,13 +71,15 @@ func (d *drive) runWithAnswers(answers []string) (err error) {
 // error carries the exit code.
 func (d *drive) runAndReport() error {
 	d.watch = newRunWatcher(d.console, d.process, d.run, d.format == formatStream, !d.still)
-	if !d.still && d.format == formatText && d.console.Out.IsTerminal() && d.run.Agent.Config != nil { // the result of a graph is not the text of a model
+	// the result of a graph is not the text of a model
+	if !d.still && d.format == formatText && d.console.Out.IsTerminal() && d.run.Agent.Config != nil {
 		d.watch.showReplies(d.raw)
 	}
 	d.foreground.watching.Store(d.watch)
 	d.stop = newStopper(d.console, d.foreground)
 	d.foreground.stopping.Store(d.stop)
-	if d.console.Screen.IsTerminal() && !d.console.Out.IsPiped() { // another program of a pipeline may read the keyboard
+	// another program of a pipeline may read the keyboard
+	if d.console.Screen.IsTerminal() && !d.console.Out.IsPiped() {
 		d.console.Keyboard.CaptureInput()
 		defer d.console.Keyboard.Release()
 	}
@@ -102,7 +104,8 @@ func (d *drive) driveRun() (graph.Result, error) {
 		Event: d.handleEvent, Topics: d.watch.eventTopics(), Pause: d.stop.pause,
 	}
 	if d.turn != nil {
-		driver.Interrupt, driver.KeepJobs = d.turn.Interrupt, d.run.Agent.Config != nil
+		driver.Interrupt = d.turn.Interrupt
+		driver.KeepJobs = d.run.Agent.Config != nil
 	}
 	if d.run.Resumed {
 		ask.given = d.answers
@@ -238,7 +241,8 @@ func (d *drive) driveExitCode(res graph.Result, err error) int {
 	case graph.Done:
 		o := flow.OutcomeOf(res)
 		if o.ExitCode == exitDone && strings.TrimSpace(o.Output) == "" {
-			d.calls, _ = d.process.Runs.ReadModelCalls(context.Background(), d.run.ID) // if the journal cannot be read, the report fails
+			// if the journal cannot be read, the report fails
+			d.calls, _ = d.process.Runs.ReadModelCalls(context.Background(), d.run.ID)
 		}
 		return overview.DoneCode(o, d.calls)
 	case graph.Waiting:
@@ -407,7 +411,8 @@ func writeReport(con *console.Console, format string, r *report, seq int64) {
 	if format == formatStream {
 		line := resultLine{Seq: seq, Time: time.Now(), Kind: "result", Data: r}
 		if r.Run != nil {
-			line.Run, line.Thread = *r.Run, r.thread
+			line.Run = *r.Run
+			line.Thread = r.thread
 		}
 		v = line
 	}

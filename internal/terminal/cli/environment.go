@@ -10,8 +10,8 @@ import (
 	"raddle.dev/internal/terminal/console"
 )
 
-// environment is what the program is composed of. A function takes the part that it uses: the console, the process, what opens a process, or the run in
-// the foreground.
+// environment is what the program is composed of. A function takes the part that it uses: the console, the process,
+// what opens a process, or the run in the foreground.
 type environment struct {
 	opener
 	foreground

@@ -161,7 +161,8 @@ func finishCommand(op *opener, err error) int {
 	return code
 }
 
-// printError writes an error to standard error: what and where, why, and the next step. p is nil if no process was opened.
+// printError writes an error to standard error: what and where, why, and the next step. p is nil if no process was
+// opened.
 func printError(con *console.Console, p *app.Process, err error) {
 	var b strings.Builder
 	if !con.Headed {
@@ -267,10 +268,12 @@ func formatCauses(err error) string {
 	return b.String()
 }
 
-// formatCause returns an error for a person at a terminal: what failed, unless that was the last line, and the innermost cause.
+// formatCause returns an error for a person at a terminal: what failed, unless that was the last line, and the
+// innermost cause.
 func formatCause(con *console.Console, err error) string {
 	parts := failure.Split(err)
-	text, place := parts[0], ""
+	text := parts[0]
+	place := ""
 	if m := failedAgent().FindStringSubmatch(text); m != nil {
 		text = m[1] + " failed"
 	}
@@ -324,7 +327,8 @@ func indentLines(text, indent string) string {
 	return b.String()
 }
 
-// findingLook says how findings of files look on a stream with these colours. The values of files that may hold secrets are hidden. p may be nil.
+// findingLook says how findings of files look on a stream with these colours. The values of files that may hold secrets
+// are hidden. p may be nil.
 func findingLook(p *app.Process, colors term.Colors) excerpt.Look {
 	if p == nil {
 		return excerpt.Look{Colors: colors}

@@ -125,7 +125,8 @@ it, and go back in it.`,
 	env.addFlags(root)
 	root.SetOut(env.Out)
 	root.SetErr(env.Screen)
-	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { _, _ = env.Out.Write([]byte(helpText(cmd))) }) // the user asked for it
+	// the user asked for it
+	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { _, _ = env.Out.Write([]byte(helpText(cmd))) })
 	root.SetHelpCommand(newHelpCommand(&env.opener))
 	root.SetFlagErrorFunc(flagError)
 	for _, g := range listCommands(env) {
@@ -302,7 +303,8 @@ func helpFlags(b *strings.Builder, title string, flags *pflag.FlagSet) {
 		if name != "" {
 			s += " " + name
 		}
-		left, right = append(left, s), append(right, usage)
+		left = append(left, s)
+		right = append(right, usage)
 		width = max(width, len(s))
 	})
 	if left == nil {

@@ -70,7 +70,8 @@ func (op *opener) openWithFaults() *app.Process {
 	return op.process
 }
 
-// reopenProcess opens the process again, so that it knows a changed configuration and stored keys. Nothing may use the old one.
+// reopenProcess opens the process again, so that it knows a changed configuration and stored keys. Nothing may use the
+// old one.
 func (op *opener) reopenProcess() error {
 	if op.process != nil {
 		_ = op.process.Close() // nothing has used its store and its servers
@@ -79,8 +80,8 @@ func (op *opener) reopenProcess() error {
 	return op.openProcess()
 }
 
-// newGuide returns what asks the person at the terminal for a model or a key, and opens the process again after a key was stored. Its prompter is nil if
-// there is no person to ask.
+// newGuide returns what asks the person at the terminal for a model or a key, and opens the process again after a key
+// was stored. Its prompter is nil if there is no person to ask.
 func (op *opener) newGuide() *setup.Guide {
 	guide := newGuide(op.Console, op.process)
 	guide.OffersLook = op.offersLook

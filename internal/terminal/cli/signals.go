@@ -21,7 +21,8 @@ import (
 // step before it is interrupted.
 const drainTime = 10 * time.Second
 
-// foreground is the run that this terminal drives, as far as signals and scripts must know it. The zero value drives none.
+// foreground is the run that this terminal drives, as far as signals and scripts must know it. The zero value drives
+// none.
 type foreground struct {
 	working      atomic.Bool                // nodes may be running, which a signal would have to wait for
 	watching     atomic.Pointer[runWatcher] // nil: no run is being driven
@@ -73,8 +74,8 @@ func newStopper(con *console.Console, fg *foreground) *stopper {
 	return s
 }
 
-// newTurnStopper returns what stops the turn of a conversation: closing interrupt ends its questions, and closing cancel stops the
-// run so that it can be continued. It listens for no signals.
+// newTurnStopper returns what stops the turn of a conversation: closing interrupt ends its questions, and closing
+// cancel stops the run so that it can be continued. It listens for no signals.
 func newTurnStopper(con *console.Console, fg *foreground, interrupt, cancel <-chan struct{}) *stopper {
 	s := makeStopper(con, fg)
 	s.interrupted = interrupt
@@ -130,7 +131,8 @@ func (s *stopper) handleSignals() {
 	}
 }
 
-// drainStep lets the current step finish. Ctrl-C interrupts a reply at once if nothing else is running: an agent calls its model again. Every signal ends a wait for a provider.
+// drainStep lets the current step finish. Ctrl-C interrupts a reply at once if nothing else is running: an agent calls
+// its model again. Every signal ends a wait for a provider.
 func (s *stopper) drainStep(got os.Signal) {
 	s.mu.Lock()
 	s.first = got

@@ -108,7 +108,8 @@ func readSoon(r io.Reader, wait time.Duration) (string, error) {
 // askStarter asks the person at the terminal for the prompt of a run that has none: one of its agent's conversation
 // starters, or a text. For a graph without starters it does not ask, because a graph may need no prompt.
 func askStarter(ctx context.Context, con *console.Console, p *app.Process, run *app.Run, agent string) error {
-	prompter, a := con.NewPrompter(), run.Agent
+	prompter := con.NewPrompter()
+	a := run.Agent
 	if run.Record.Prompt != "" || run.Record.Headless || prompter == nil || a.Config == nil && len(a.Starters()) == 0 {
 		return nil
 	}
@@ -123,8 +124,8 @@ func askStarter(ctx context.Context, con *console.Console, p *app.Process, run *
 	return p.SetPrompt(run, text)
 }
 
-// startPrompted starts a run. It asks the person at the terminal for what the run lacks: a model, variables, consent and a
-// prompt. The agent is loaded again only after an answer on which its parts depend.
+// startPrompted starts a run. It asks the person at the terminal for what the run lacks: a model, variables, consent
+// and a prompt. The agent is loaded again only after an answer on which its parts depend.
 func startPrompted(ctx context.Context, op *opener, req app.Request) (*app.Run, error) {
 	run, err := startConsenting(ctx, op.Console, op.process, &req, op.process.StartRun)
 	if _, missing := errors.AsType[*flow.MissingModelError](err); missing {
@@ -143,8 +144,8 @@ func startPrompted(ctx context.Context, op *opener, req app.Request) (*app.Run, 
 	return run, nil
 }
 
-// startConsenting starts a run with the consent that it needs for what the user did not name, and with the values of its
-// variables, which it adds to the request.
+// startConsenting starts a run with the consent that it needs for what the user did not name, and with the values of
+// its variables, which it adds to the request.
 func startConsenting(ctx context.Context, con *console.Console, p *app.Process, req *app.Request, start func(app.Request) (*app.Run, error)) (*app.Run, error) {
 	run, err := startSet(ctx, con, req, start)
 	if err != nil {
@@ -204,8 +205,9 @@ func askVariables(ctx context.Context, con *console.Console, prompter term.Promp
 	return values, nil
 }
 
-// askConsent asks the person at the terminal about what a run picks up although the user did not name it. given reports whether the person agreed to
-// one, which counts for runs that start from now on. Without a person, it only prints warnings; answers of the command line are not consent.
+// askConsent asks the person at the terminal about what a run picks up although the user did not name it. given reports
+// whether the person agreed to one, which counts for runs that start from now on. Without a person, it only prints
+// warnings; answers of the command line are not consent.
 func askConsent(ctx context.Context, con *console.Console, p *app.Process, run *app.Run) (given bool, err error) {
 	list, err := p.Tools.FindImplicitDirs(run.Agent)
 	if err != nil {
@@ -225,8 +227,9 @@ func askConsent(ctx context.Context, con *console.Console, p *app.Process, run *
 	return given, err
 }
 
-// chooseModel returns the model of config.yaml or RADDLE_MODEL. If there is none, it asks the person at the terminal for one and saves it in config.yaml.
-// Without a person, or if the person does not choose, the error ends in a command to paste.
+// chooseModel returns the model of config.yaml or RADDLE_MODEL. If there is none, it asks the person at the terminal
+// for one and saves it in config.yaml. Without a person, or if the person does not choose, the error ends in a command
+// to paste.
 func chooseModel(ctx context.Context, op *opener) (model string, err error) {
 	if err := op.openProcess(); err != nil {
 		return "", err
@@ -248,7 +251,8 @@ func chooseModel(ctx context.Context, op *opener) (model string, err error) {
 	return model, g.SaveModel(model)
 }
 
-// ensureModel asks for a model before a conversation with an agent that needs one and has none. Without a person, the first turn reports that.
+// ensureModel asks for a model before a conversation with an agent that needs one and has none. Without a person, the
+// first turn reports that.
 func ensureModel(ctx context.Context, op *opener, agent, model string) error {
 	if op.process.Config.Model != "" || model != "" || op.NewPrompter() == nil {
 		return nil
@@ -263,8 +267,8 @@ func ensureModel(ctx context.Context, op *opener, agent, model string) error {
 	return askModel(ctx, op, app.Request{Agent: agent}, err)
 }
 
-// askModel asks for the model that a run lacks, as an error of its start says. Without a person, or if the person does not choose, it returns
-// that error with a command to paste.
+// askModel asks for the model that a run lacks, as an error of its start says. Without a person, or if the person does
+// not choose, it returns that error with a command to paste.
 func askModel(ctx context.Context, op *opener, req app.Request, missing error) error {
 	if req.Headless || req.Model != "" || op.process.Config.Model != "" {
 		return noModelError(op.process, missing, req.Agent)
@@ -294,7 +298,8 @@ func missingModelHint(p *app.Process, agent string) string {
 	return "raddle login " + needs + "  (or set a key: OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY, …)\nthen: " + run
 }
 
-// lookInstead lets the person look at a recorded agent if an error says that the person wants that, and returns the error otherwise.
+// lookInstead lets the person look at a recorded agent if an error says that the person wants that, and returns the
+// error otherwise.
 func lookInstead(ctx context.Context, env *environment, err error) error {
 	if !errors.Is(err, setup.ErrLook) {
 		return err

@@ -73,14 +73,16 @@ func newRunWatcher(con *console.Console, p *app.Process, run *app.Run, stream, w
 	return w
 }
 
-// showReplies shows the text of replies while models write it: with live lines also the end that is not final, which they need not show then.
+// showReplies shows the text of replies while models write it: with live lines also the end that is not final, which
+// they need not show then.
 func (w *runWatcher) showReplies(raw bool) {
 	w.speech = progress.NewReplyStream(w.console.Screen, w.console.Out, w.console.MarkdownRenderer(raw))
 	if w.report != nil {
 		w.report.Replies = true
 	}
 	if w.live != nil {
-		w.live.Mute, w.speech.ShowPending = true, true
+		w.live.Mute = true
+		w.speech.ShowPending = true
 	}
 }
 

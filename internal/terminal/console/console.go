@@ -1,5 +1,5 @@
-// Package console is what every command knows of the terminal that it was started on: its streams, how much is said and in which look, and what asks
-// the person. It knows nothing of agents, runs or configuration.
+// Package console is what every command knows of the terminal that it was started on: its streams, how much is said and
+// in which look, and what asks the person. It knows nothing of agents, runs or configuration.
 package console
 
 import (
@@ -40,7 +40,8 @@ const (
 // PlainProgress is the value of Progress for the lines that are written off a terminal.
 const PlainProgress = "plain"
 
-// New returns a console on three streams, without colours until Color is applied. What is written goes through clean, which removes secrets.
+// New returns a console on three streams, without colours until Color is applied. What is written goes through clean,
+// which removes secrets.
 func New(in, out, err *os.File, clean func([]byte) []byte) *Console {
 	screen := term.NewScreen(err)
 	c := &Console{
@@ -128,8 +129,8 @@ func (c *Console) SetTheme(name string) bool {
 	return ok
 }
 
-// MarkdownRenderer returns what formats Markdown for Out, or nil if the text is to be shown as it is: Out is not a terminal with colours, or raw is
-// true.
+// MarkdownRenderer returns what formats Markdown for Out, or nil if the text is to be shown as it is: Out is not a
+// terminal with colours, or raw is true.
 func (c *Console) MarkdownRenderer(raw bool) *markdown.Renderer {
 	if raw || !c.Out.IsTerminal() || !bool(c.Out.Colors) {
 		return nil
@@ -138,7 +139,8 @@ func (c *Console) MarkdownRenderer(raw bool) *markdown.Renderer {
 	return &markdown.Renderer{Width: cols - 1, Theme: c.Theme, Links: ShowsLinks(os.Getenv)}
 }
 
-// RenderReply returns the text of a model, or of a run, for a person. On a terminal Markdown is formatted, and JSON is shown as it is.
+// RenderReply returns the text of a model, or of a run, for a person. On a terminal Markdown is formatted, and JSON is
+// shown as it is.
 func (c *Console) RenderReply(text string, raw bool) string {
 	r := c.MarkdownRenderer(raw)
 	if r == nil || json.Valid([]byte(text)) {
@@ -147,7 +149,8 @@ func (c *Console) RenderReply(text string, raw bool) string {
 	return r.RenderText(text)
 }
 
-// ShowsLinks reports whether the terminal is known to show links (OSC 8). Others ignore them, so that their readers would not see where a link leads.
+// ShowsLinks reports whether the terminal is known to show links (OSC 8). Others ignore them, so that their readers
+// would not see where a link leads.
 func ShowsLinks(getenv func(string) string) bool {
 	for _, name := range []string{"VTE_VERSION", "KONSOLE_VERSION", "WT_SESSION", "KITTY_WINDOW_ID", "WEZTERM_PANE", "GHOSTTY_RESOURCES_DIR"} {
 		if getenv(name) != "" && getenv("TMUX") == "" {

@@ -31,7 +31,8 @@ func main() {
 
 // writeManual writes DIR/man/*.1 and DIR/completions/*.
 func writeManual(dir string) error {
-	pages, completions := filepath.Join(dir, "man"), filepath.Join(dir, "completions")
+	pages := filepath.Join(dir, "man")
+	completions := filepath.Join(dir, "completions")
 	for _, d := range []string{pages, completions} {
 		if err := os.MkdirAll(d, 0o755); err != nil {
 			return err

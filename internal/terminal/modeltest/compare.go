@@ -14,7 +14,8 @@ import (
 // errNewBeginning says that the second request of a conversation does not begin like the first.
 var errNewBeginning = errors.New("the second request does not begin like the first, so that no cache helps")
 
-// checkBeginning returns an error unless a request begins with the tools and messages of the one before it. Marks for caches may move.
+// checkBeginning returns an error unless a request begins with the tools and messages of the one before it. Marks for
+// caches may move.
 func checkBeginning(before, after []byte) error {
 	var old, next map[string]any
 	if err := errors.Join(json.Unmarshal(before, &old), json.Unmarshal(after, &next)); err != nil {
@@ -67,7 +68,8 @@ func findReturned(before, after []byte) []string {
 	var names []string
 	for _, name := range reasoningMembers {
 		_, value, found := strings.Cut(string(text), `"`+name+`":`)
-		within := slices.Contains(names, "thinking_blocks") // whose members have the names of the blocks of another wire
+		// whose members have the names of the blocks of another wire
+		within := slices.Contains(names, "thinking_blocks")
 		if found && !within && !strings.HasPrefix(value, `""`) {
 			names = append(names, name)
 		}

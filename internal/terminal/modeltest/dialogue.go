@@ -14,7 +14,8 @@ import (
 // A Target is the model that is tested.
 type Target struct {
 	Trial *provider.Trial // what is known about it
-	// Open returns the model with a profile of a compatible server; "" is that of its client. Its connections go through watch.
+	// Open returns the model with a profile of a compatible server; "" is that of its client. Its connections go
+	// through watch.
 	Open func(ctx context.Context, profile string, watch func(http.RoundTripper) http.RoundTripper) (llm.Model, error)
 }
 
@@ -28,7 +29,8 @@ func NewTarget(ctx context.Context, models *provider.Resolver, id string) (Targe
 	return Target{Trial: trial, Open: trial.Open}, err
 }
 
-// chooseEffort returns the effort of the step with reasoning, "" for a model that has none, or of which raddle knows none.
+// chooseEffort returns the effort of the step with reasoning, "" for a model that has none, or of which raddle knows
+// none.
 func (t Target) chooseEffort() string {
 	levels := slices.DeleteFunc(slices.Clone(t.Trial.Facts.Efforts), func(level string) bool { return level == "none" || level == "minimal" })
 	switch {
@@ -182,7 +184,8 @@ func (s *profileSearch) rankOthers(t *tap) []openai.Profile {
 	return others
 }
 
-// followEvidence takes the profile of a server whose replies have members that must go back, before the server refuses a request without them.
+// followEvidence takes the profile of a server whose replies have members that must go back, before the server refuses
+// a request without them.
 func (s *profileSearch) followEvidence(t *tap) {
 	others := s.rankOthers(t)
 	if !hasEchoes(s.current, t) && len(others) > 0 && hasEchoes(others[0], t) {

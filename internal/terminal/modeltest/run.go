@@ -17,10 +17,11 @@ type Status string
 
 // These are the values of Status.
 const (
-	Works    Status = "yes"
-	Fails    Status = "no"
-	Untested Status = "untested" // it makes no sense without a step that failed, or the catalogue says that the model cannot do it
-	running  Status = "running"  // only while it runs
+	Works Status = "yes"
+	Fails Status = "no"
+	// it makes no sense without a step that failed, or the catalogue says that the model cannot do it
+	Untested Status = "untested"
+	running  Status = "running" // only while it runs
 )
 
 // A Result is what a step has found.
@@ -62,8 +63,8 @@ type FoundProfile struct {
 	Refusals []string `json:"refusals"` // what the server has said to other forms
 }
 
-// Run plays the steps. It calls show when a step begins and when it has ended. An error that every other step would end with ends the test:
-// the report has the steps before it.
+// Run plays the steps. It calls show when a step begins and when it has ended. An error that every other step would end
+// with ends the test: the report has the steps before it.
 func Run(ctx context.Context, target Target, show func(Result)) (Report, error) {
 	s := &dialogue{target: target, tap: &tap{}}
 	if target.Trial.Unknown {
@@ -198,8 +199,8 @@ type Plan struct {
 	Cost     *float64 `json:"cost_usd"`
 }
 
-// mostRequest is more than the tokens of each request of the conversation, without what is attached and what the model has said: no token is
-// smaller than a byte.
+// mostRequest is more than the tokens of each request of the conversation, without what is attached and what the model
+// has said: no token is smaller than a byte.
 const mostRequest = 1_500
 
 // PlanTest returns what the test of a model sends at most.

@@ -213,7 +213,8 @@ func playTool(ctx context.Context, s *dialogue) verdict {
 	return verdict{detail: detail}
 }
 
-// judgeCalls returns what is wrong with the calls of a reply, "" if there are at least some calls of the tool with its argument.
+// judgeCalls returns what is wrong with the calls of a reply, "" if there are at least some calls of the tool with its
+// argument.
 func judgeCalls(r llm.Reply, least int) string {
 	calls := r.Message.ToolCalls()
 	for _, c := range calls {

@@ -14,7 +14,8 @@ func FormatHeading() string {
 	return joinCells(cells) + "\n|" + strings.Repeat("---|", len(cells))
 }
 
-// FormatRow returns one row of the table of the guide. note returns the mark of a reason why a step does not work; nil: there are no marks.
+// FormatRow returns one row of the table of the guide. note returns the mark of a reason why a step does not work; nil:
+// there are no marks.
 func FormatRow(server, model, date string, steps []Result, note func(Result) string) string {
 	cells := []string{server, model, date}
 	back := "?"

@@ -54,7 +54,8 @@ func formatPrice(price *float64) string {
 	return fmt.Sprint(*price)
 }
 
-// FormatMissingKeys returns the clients that only need a key, with the variables to set, and where the credentials of clouds are from.
+// FormatMissingKeys returns the clients that only need a key, with the variables to set, and where the credentials of
+// clouds are from.
 func FormatMissingKeys(clients []provider.ClientInfo) string {
 	var b strings.Builder
 	for _, c := range clients {

@@ -239,7 +239,8 @@ func FormatTree(top *overview.Branch) string {
 	name := 0
 	state := 0
 	for i, n := range nodes {
-		name, state = max(name, min(term.TextWidth(names[i]), widest)), max(state, term.TextWidth(describeBranch(n)))
+		name = max(name, min(term.TextWidth(names[i]), widest))
+		state = max(state, term.TextWidth(describeBranch(n)))
 	}
 	var b strings.Builder
 	for i, n := range nodes {

@@ -13,8 +13,8 @@ import (
 	"raddle.dev/internal/storage/config"
 )
 
-// pickAddress asks for the address of a server, for a key if it needs one, and for one of its models. It adds a client to config.yaml and stores
-// the key.
+// pickAddress asks for the address of a server, for a key if it needs one, and for one of its models. It adds a client
+// to config.yaml and stores the key.
 func (g *Guide) pickAddress(ctx context.Context) (string, error) {
 	for {
 		text, err := question.AskText(ctx, g.Prompter, "Address, such as localhost:8080/v1: ")
@@ -57,7 +57,8 @@ func (g *Guide) printError(err error) {
 	}
 }
 
-// askServerKey asks for the key of a server; "" is none. It reports false if the person does not want to send the key over plain HTTP.
+// askServerKey asks for the key of a server; "" is none. It reports false if the person does not want to send the key
+// over plain HTTP.
 func (g *Guide) askServerKey(ctx context.Context, address provider.ServerAddress) (key string, ok bool, err error) {
 	for {
 		if err := g.Prompter.ShowQuestion(ctx, "", nil); err != nil {

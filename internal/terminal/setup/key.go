@@ -39,7 +39,8 @@ func FindKeyClient(models *provider.Resolver, name string) (string, error) {
 	return info.Client, nil
 }
 
-// AskKey asks for the key of a provider without showing it. OpenRouter also makes one if the person agrees in the browser.
+// AskKey asks for the key of a provider without showing it. OpenRouter also makes one if the person agrees in the
+// browser.
 func (g *Guide) AskKey(ctx context.Context, client string) (string, error) {
 	if g.Process.Models.IsOpenRouter(client) {
 		n, err := g.ChooseLabel(ctx, g.Screen.Paint(term.Bold, "How do you sign in to OpenRouter?"), []string{"In the browser  it makes a key for raddle", "With a key      paste one that you have"})
@@ -77,8 +78,8 @@ func (g *Guide) fetchKey(ctx context.Context) (string, error) {
 	return key, err
 }
 
-// showLogin prints the address of a login, and opens the browser if there is one. The browser gets a file that only the user can read: arguments of
-// programs can be seen by others.
+// showLogin prints the address of a login, and opens the browser if there is one. The browser gets a file that only the
+// user can read: arguments of programs can be seen by others.
 func (g *Guide) showLogin(address string) {
 	g.Screen.PrintLine("Open this on this machine (Ctrl-C ends the wait):")
 	g.Screen.PrintLine(address)

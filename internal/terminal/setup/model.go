@@ -37,8 +37,8 @@ func (g *Guide) SaveModel(model string) error {
 	return nil
 }
 
-// saveMode saves the mode edits in the config.yaml of a new installation if a box holds here, so that conversations begin in it, too: what they change can
-// be taken back, and what they run is held.
+// saveMode saves the mode edits in the config.yaml of a new installation if a box holds here, so that conversations
+// begin in it, too: what they change can be taken back, and what they run is held.
 func (g *Guide) saveMode() error {
 	_, tb, err := sandbox.OpenBox(g.Process.Tools, g.Process.Dirs.Work)
 	if err != nil {
@@ -53,7 +53,8 @@ func (g *Guide) saveMode() error {
 	return nil
 }
 
-// PickModel asks the person for a model: those that can be called now, those of servers on this machine, another one, or one of another provider.
+// PickModel asks the person for a model: those that can be called now, those of servers on this machine, another one,
+// or one of another provider.
 func (g *Guide) PickModel(ctx context.Context, question string) (string, error) {
 	models := g.Process.Models.ListChoices("")
 	local := g.Process.Models.ListLocalModels(ctx)
@@ -217,7 +218,8 @@ func (g *Guide) pickKeyed(ctx context.Context, client string) (string, error) {
 	return models[n].ID, nil
 }
 
-// chooseOrType asks for one of several models. It returns their number if the person wants to type a name, and at once if there are none.
+// chooseOrType asks for one of several models. It returns their number if the person wants to type a name, and at once
+// if there are none.
 func (g *Guide) chooseOrType(ctx context.Context, labels []string) (int, error) {
 	if len(labels) == 0 {
 		return 0, nil

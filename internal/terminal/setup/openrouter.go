@@ -15,8 +15,9 @@ import (
 	"raddle.dev/internal/base/loopback"
 )
 
-// A BrowserLogin gets a key of OpenRouter through the person's browser: the person agrees on OpenRouter's page, which sends a code to an address of
-// this machine; the code and a secret that only this process knows are exchanged for a key.
+// A BrowserLogin gets a key of OpenRouter through the person's browser: the person agrees on OpenRouter's page, which
+// sends a code to an address of this machine; the code and a secret that only this process knows are exchanged for a
+// key.
 type BrowserLogin struct {
 	Page     string        // where the person agrees
 	Exchange string        // where the code is exchanged for a key

@@ -198,8 +198,8 @@ func (g *Guide) AskYesNo(ctx context.Context, what string) (bool, error) {
 	return answer == "yes", err
 }
 
-// AskToSend shows what a plan says, and asks whether to do it, unless the person has agreed already. It returns an error unless the answer is yes,
-// and without a terminal.
+// AskToSend shows what a plan says, and asks whether to do it, unless the person has agreed already. It returns an
+// error unless the answer is yes, and without a terminal.
 func (g *Guide) AskToSend(ctx context.Context, plan string, agreed bool) error {
 	if agreed {
 		g.PrintNote("%s", strings.TrimSpace(plan))

@@ -21,9 +21,9 @@ func (g *Guide) WarnImplicitDirs(list []toolbox.ImplicitDir) {
 	}
 }
 
-// AskConsent asks about what a run would use although the user did not name it. Several are one question, in which the person may choose to decide
-// about each; what has changed since the person agreed is shown. A no to packages, skills and servers is remembered. given reports whether the
-// person agreed to one of them.
+// AskConsent asks about what a run would use although the user did not name it. Several are one question, in which the
+// person may choose to decide about each; what has changed since the person agreed is shown. A no to packages, skills
+// and servers is remembered. given reports whether the person agreed to one of them.
 func (g *Guide) AskConsent(ctx context.Context, list []toolbox.ImplicitDir) (given bool, err error) {
 	ask := func(prompt string, options ...string) (any, error) {
 		return question.Ask(ctx, g.Prompter, graph.Question{
@@ -150,7 +150,8 @@ func (g *Guide) describeImplicitDir(u toolbox.ImplicitDir) (what, request, other
 	return what, "Use it, until one of these files changes?", otherwise
 }
 
-// quoteNames returns names of files for a person who decides about them, quoted so that each stands out from the text around it.
+// quoteNames returns names of files for a person who decides about them, quoted so that each stands out from the text
+// around it.
 func quoteNames(names []string) string {
 	quoted := make([]string, len(names))
 	for i, name := range names {

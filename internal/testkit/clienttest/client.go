@@ -16,8 +16,9 @@ import (
 // clientTimeout is the time after which a client is killed.
 const clientTimeout = 90 * time.Second
 
-// NodeCommand returns a command that runs a program of internal/testkit/clients/FOLDER with Node and the packages of the folder: a path such as client.mjs,
-// or node_modules/NAME/cli.js. It skips the test if the packages are not installed.
+// NodeCommand returns a command that runs a program of internal/testkit/clients/FOLDER with Node and the packages of
+// the folder: a path such as client.mjs, or node_modules/NAME/cli.js. It skips the test if the packages are not
+// installed.
 func NodeCommand(t testing.TB, folder, program string, args ...string) *exec.Cmd {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(testneed.FindRoot(), "internal", "testkit", "clients", "node", "node_modules", "node-*", "bin", "node"+suffix))
@@ -29,15 +30,16 @@ func NodeCommand(t testing.TB, folder, program string, args ...string) *exec.Cmd
 	return newClient(t, folder, found[0], program, args)
 }
 
-// PythonCommand returns a command that runs a program of internal/testkit/clients/FOLDER with Python and the packages of the folder. It skips the test
-// if the packages are not installed.
+// PythonCommand returns a command that runs a program of internal/testkit/clients/FOLDER with Python and the packages
+// of the folder. It skips the test if the packages are not installed.
 func PythonCommand(t testing.TB, folder, program string, args ...string) *exec.Cmd {
 	t.Helper()
 	testneed.RequireClients(t, filepath.Join("internal", "testkit", "clients", folder, ".venv", ".prepared"))
 	return newClient(t, folder, filepath.Join(testneed.FindRoot(), "internal", "testkit", "clients", folder, ".venv", "bin", "python"), program, args)
 }
 
-// newClient returns a command in a home directory of its own. Its PATH begins with the directory of the interpreter, for programs that start others.
+// newClient returns a command in a home directory of its own. Its PATH begins with the directory of the interpreter,
+// for programs that start others.
 func newClient(t testing.TB, folder, interpreter, program string, args []string) *exec.Cmd {
 	t.Helper()
 	interpreter, err := filepath.Abs(interpreter)
@@ -70,11 +72,13 @@ func (s *Server) Connect(c *exec.Cmd) *exec.Cmd {
 	return c
 }
 
-// ReadOutput runs a command and returns what it has written to stdout, without the newline at the end. The test fails if the command fails.
+// ReadOutput runs a command and returns what it has written to stdout, without the newline at the end. The test fails
+// if the command fails.
 func ReadOutput(t testing.TB, c *exec.Cmd) string {
 	t.Helper()
 	var out, log bytes.Buffer
-	c.Stdout, c.Stderr = &out, &log
+	c.Stdout = &out
+	c.Stderr = &log
 	if err := c.Run(); err != nil {
 		t.Fatalf("%s: %v\n%s%s", strings.Join(c.Args, " "), err, out.String(), log.String())
 	}

@@ -1,5 +1,6 @@
-// Package clienttest runs clients of other vendors and languages against the program: raddle in a home directory of its own, raddle serve
-// on a port of its own, and the programs of internal/testkit/clients/ in the environments that .ci/prepare has installed.
+// Package clienttest runs clients of other vendors and languages against the program: raddle in a home directory of its
+// own, raddle serve on a port of its own, and the programs of internal/testkit/clients/ in the environments that
+// .ci/prepare has installed.
 package clienttest
 
 import (
@@ -16,7 +17,8 @@ import (
 	"raddle.dev/internal/testkit/testneed"
 )
 
-// Home is a home directory with the agents assistant and triage of the examples, and nothing of the person who runs the test.
+// Home is a home directory with the agents assistant and triage of the examples, and nothing of the person who runs the
+// test.
 type Home struct {
 	Dir    string // also the working directory of its commands
 	Raddle string // the program
@@ -62,7 +64,8 @@ func (h *Home) agentDir(name string) string {
 	return filepath.Join(h.Dir, ".config", "raddle", "agents", name)
 }
 
-// Environ returns the environment in which raddle uses this home directory, and nothing of the person who runs the test.
+// Environ returns the environment in which raddle uses this home directory, and nothing of the person who runs the
+// test.
 func (h *Home) Environ() []string {
 	return []string{
 		"HOME=" + h.Dir,
@@ -86,7 +89,8 @@ func (h *Home) Command(t testing.TB, args ...string) *exec.Cmd {
 
 var suffix = map[bool]string{true: ".exe"}[runtime.GOOS == "windows"]
 
-// BuildRaddle compiles raddle as it is released, without the race detector, and returns its path: for tests that start it hundreds of times.
+// BuildRaddle compiles raddle as it is released, without the race detector, and returns its path: for tests that start
+// it hundreds of times.
 func BuildRaddle(t testing.TB) string {
 	t.Helper()
 	dir, err := build()
@@ -96,7 +100,8 @@ func BuildRaddle(t testing.TB) string {
 	return filepath.Join(dir, "raddle"+suffix)
 }
 
-// build compiles raddle and the server of examples/assistant, and returns their directory. The packages that use it share what it made.
+// build compiles raddle and the server of examples/assistant, and returns their directory. The packages that use it
+// share what it made.
 var build = sync.OnceValues(func() (string, error) {
 	dir := filepath.Join(testneed.FindRoot(), "out", "clienttest")
 	for name, pkg := range map[string]string{"raddle": "./cmd/raddle", "shop": "./examples/assistant/server"} {

@@ -22,7 +22,8 @@ type Server struct {
 // address finds the address in the line that raddle serve prints.
 var address = regexp.MustCompile(`https?://[^\s/#;,]+`)
 
-// Serve starts raddle serve on a port of its own, with further arguments, and waits until it listens. The end of the test stops it.
+// Serve starts raddle serve on a port of its own, with further arguments, and waits until it listens. The end of the
+// test stops it.
 func (h *Home) Serve(t testing.TB, args ...string) *Server {
 	t.Helper()
 	s := &Server{Token: rand.Text() + rand.Text(), Home: h}
@@ -40,7 +41,8 @@ func (h *Home) Serve(t testing.TB, args ...string) *Server {
 	}
 	s.PID = c.Process.Pid
 	var log syncBuffer
-	found, ended := make(chan string, 1), make(chan struct{})
+	found := make(chan string, 1)
+	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
 		for lines := bufio.NewScanner(out); lines.Scan(); {

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// Azure is OpenAI's Responses API at Azure, at the address without versions. It is [OpenAIResponses] with the header of Azure:
+// Azure is OpenAI's Responses API at Azure, at the address without versions. It is [OpenAIResponses] with the header of
+// Azure:
 //
 //   - A key in Authorization, and requests without one: "Access denied due to invalid subscription key or wrong API endpoint"
 //     (learn.microsoft.com/azure/ai-foundry/openai/api-version-lifecycle).

@@ -14,8 +14,9 @@ import (
 	"strings"
 )
 
-// Bedrock is the Converse API of Amazon Bedrock in [AWSRegion], for a model of Anthropic, and for another one if the path of a request names it.
-// It takes requests that are signed with [AWSKeyID], [AWSSecret] and [AWSToken], or have [BedrockKey]. What it refuses:
+// Bedrock is the Converse API of Amazon Bedrock in [AWSRegion], for a model of Anthropic, and for another one if the
+// path of a request names it. It takes requests that are signed with [AWSKeyID], [AWSSecret] and [AWSToken], or have
+// [BedrockKey]. What it refuses:
 //
 //   - Signatures that do not cover the request, credentials of others, and times that are off by more than five minutes (AWS's reference
 //     of Signature Version 4; "Signature expired: … is now earlier than …").
@@ -287,7 +288,11 @@ func (c *bedrockCheck) checkBlocks(role string, list []bedrockBlock) error {
 	if len(list) == 0 && role != "system" {
 		return vendorErrorf("The content field in the Message object is empty. Add a ContentBlock object to the content field and try again.")
 	}
-	tools, others, texts, documents, reasoning := 0, 0, 0, 0, 0
+	tools := 0
+	others := 0
+	texts := 0
+	documents := 0
+	reasoning := 0
 	for i, b := range list {
 		if n := b.count(); n != 1 {
 			return vendorErrorf("content.%d has %d members, and must have one", i, n)
@@ -381,7 +386,8 @@ func (c *bedrockCheck) checkDocument(role string, d bedrockMedia) error {
 }
 
 func (c *bedrockCheck) checkReasoning(role string, b bedrockBlock) error {
-	text, redacted := b.Reasoning.Text, b.Reasoning.Redacted
+	text := b.Reasoning.Text
+	redacted := b.Reasoning.Redacted
 	switch {
 	case role != "assistant" || (text == nil) == (redacted == nil):
 		return vendorError("User messages cannot contain reasoning content. Please remove the reasoning content and try again.")

@@ -22,7 +22,8 @@ type chatRule struct {
 	lacks   func(body []byte) error                  // see [Vendor.WithLacks]
 }
 
-// CompatibleServers are servers that are compatible with OpenAI's chat completions, by the name of their profile, each with what it refuses:
+// CompatibleServers are servers that are compatible with OpenAI's chat completions, by the name of their profile, each
+// with what it refuses:
 //
 //   - groq: "property 'reasoning_content' is unsupported" (agentjido/req_llm#772, SimonSchubert/Kai#265).
 //   - cerebras: the same with the code wrong_api_format; it sends and takes reasoning (QwenLM/qwen-code#11045).

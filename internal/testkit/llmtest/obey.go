@@ -10,9 +10,9 @@ import (
 	"strings"
 )
 
-// Obey answers a request of any wire as a model that does what it is asked for: it calls the tools that the last message names, says the word that
-// it should say, the colour of a picture and the word of a PDF, fills in a schema, and is cut off by a small limit. It knows no request of a
-// caller, only these orders.
+// Obey answers a request of any wire as a model that does what it is asked for: it calls the tools that the last
+// message names, says the word that it should say, the colour of a picture and the word of a PDF, fills in a schema,
+// and is cut off by a small limit. It knows no request of a caller, only these orders.
 func Obey(body []byte) Turn {
 	last := lastMessage(body)
 	switch {

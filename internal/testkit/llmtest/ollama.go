@@ -9,15 +9,15 @@ import (
 	"strings"
 )
 
-// ollamaWindow is the window of the model of [Ollama] in tokens, and ollamaLimit the size of a conversation in bytes above which it does not fit
-// into one of 8,192 tokens.
+// ollamaWindow is the window of the model of [Ollama] in tokens, and ollamaLimit the size of a conversation in bytes
+// above which it does not fit into one of 8,192 tokens.
 const (
 	ollamaWindow = 40_960
 	ollamaLimit  = 32_000
 )
 
-// Ollama is Ollama's own API (github.com/ollama/ollama, api/types.go and server/routes.go of August 2026) with a model that thinks. What it
-// refuses, and what it is strict about where the real server is silently wrong:
+// Ollama is Ollama's own API (github.com/ollama/ollama, api/types.go and server/routes.go of August 2026) with a model
+// that thinks. What it refuses, and what it is strict about where the real server is silently wrong:
 //
 //   - Arguments of calls that are a text: "cannot unmarshal string into Go struct field" (types.go, ToolCallFunctionArguments).
 //   - Pictures that are not base64, and content that is a list: Message.Content is a text.
@@ -27,7 +27,8 @@ const (
 //   - think with a value that it does not know: "invalid think value" (types.go, ThinkValue).
 //   - /v1/chat/completions: this server has its own API only.
 //
-// It answers in lines of JSON, whole calls at once, without ids of the calls, as models with a template of their own do.
+// It answers in lines of JSON, whole calls at once, without ids of the calls, as models with a template of their own
+// do.
 func Ollama() Vendor {
 	return Vendor{Name: "Ollama", Check: checkOllama, stream: streamOllama, media: "application/x-ndjson", admit: admitOllama, serve: showOllama, refuse: func(m string) string {
 		return `{"error":` + quoteJSON(m) + `}`
@@ -113,7 +114,8 @@ func checkOllama(body []byte) error {
 	return checkOllamaMessages(r.Messages)
 }
 
-// checkOllamaMessages requires the results of calls to follow them, in their order and with their names, because templates print them so.
+// checkOllamaMessages requires the results of calls to follow them, in their order and with their names, because
+// templates print them so.
 func checkOllamaMessages(list []ollamaMessage) error {
 	var open []string
 	for i, m := range list {

@@ -10,8 +10,9 @@ import (
 // SearchedPage is the page that the vendors of [Searching] find.
 const SearchedPage = "https://example.org/horses"
 
-// Searching returns Anthropic, Gemini or OpenAI's Responses API as a vendor that searches the web by itself in a turn with the text "search", and answers "Found it." with
-// a citation. Anthropic pauses that turn in its middle. What the vendors refuse, and where that is known from:
+// Searching returns Anthropic, Gemini or OpenAI's Responses API as a vendor that searches the web by itself in a turn
+// with the text "search", and answers "Found it." with a citation. Anthropic pauses that turn in its middle. What the
+// vendors refuse, and where that is known from:
 //
 //   - OpenAI refuses an unknown type of tool, and a call of the interpreter without a container ("Missing required parameter: 'tools[0].container'").
 //   - Anthropic requires that a call of its own tool is followed by its outcome in the same message, unless the message is the last one, of a turn that
@@ -19,7 +20,8 @@ const SearchedPage = "https://example.org/horses"
 //   - Google refuses its own tools together with functions: "Please enable tool_config.include_server_side_tool_invocations to use Built-in tools with
 //     Function calling" (cloudwego/eino-ext#761, strands-agents/harness-sdk#3639), and needs its calls and their outcomes back with their signatures.
 func Searching(v Vendor) Vendor {
-	check, stream := v.Check, v.stream
+	check := v.Check
+	stream := v.stream
 	own := map[string]struct {
 		check  func(body []byte) error
 		stream func(Turn) string
@@ -165,7 +167,8 @@ func checkGeminiSearch(body []byte) error {
 	if err := json.Unmarshal(body, &r); err != nil {
 		return err
 	}
-	functions, own := false, false
+	functions := false
+	own := false
 	for _, t := range r.Tools {
 		for name := range t {
 			switch name {

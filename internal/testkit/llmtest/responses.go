@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// OpenAIResponses is OpenAI's Responses API with a model that reasons, for a conversation that is not stored. What it refuses, and where that is
-// known from:
+// OpenAIResponses is OpenAI's Responses API with a model that reasons, for a conversation that is not stored. What it
+// refuses, and where that is known from:
 //
 //   - An id of an item: "Item with id 'rs_…' not found. Items are not persisted when `store` is set to false" (vercel/ai#7543, can1357/oh-my-pi#41).
 //   - Reasoning without its encrypted content, or with one that it has not made: "The encrypted content … could not be verified"
@@ -26,13 +26,14 @@ import (
 //   - phase on a message that is not the assistant's. That phase comes back is not required, but models of today work worse without it
 //     (documentation of openai.responses, MessagePhase).
 //
-// It streams events of kinds that a client does not know, items of kinds that it does not know, and a reply in several phases.
+// It streams events of kinds that a client does not know, items of kinds that it does not know, and a reply in several
+// phases.
 func OpenAIResponses() Vendor {
 	return Vendor{Name: "OpenAI responses", Check: checkResponses, stream: streamResponses, admit: admitPath("/responses"), refuse: refuseOpenAI}
 }
 
-// OpenAIChatToday is OpenAI's Chat Completions API with a model of today: it refuses function tools unless the model does not think
-// (openai/openai-openapi#541, pipecat-ai/pipecat#4043), max_tokens and temperature.
+// OpenAIChatToday is OpenAI's Chat Completions API with a model of today: it refuses function tools unless the model
+// does not think (openai/openai-openapi#541, pipecat-ai/pipecat#4043), max_tokens and temperature.
 func OpenAIChatToday() Vendor {
 	v := OpenAI()
 	v.Name, v.admit = "OpenAI chat of today", admitPath("/chat/completions")
@@ -172,7 +173,8 @@ func checkResponsesTool(raw json.RawMessage) error {
 	return nil
 }
 
-// checkResponsesInput requires each call to have one output that follows it, and each piece of reasoning to be followed by what it led to.
+// checkResponsesInput requires each call to have one output that follows it, and each piece of reasoning to be followed
+// by what it led to.
 func checkResponsesInput(items []responsesItem) error {
 	calls := map[string]bool{} // true: it has its output
 	for i, item := range items {
@@ -341,9 +343,11 @@ func streamResponses(t Turn) string {
 		s.item(head+`"status":"in_progress","arguments":""}`, deltas, head+`"status":"completed","arguments":`+quoteJSON(c.Args)+`}`)
 	}
 	s.send("response.something_new", `"delta":{"of":"another form"}`)
-	end, details := "completed", "null"
+	end := "completed"
+	details := "null"
 	if t.Cut {
-		end, details = "incomplete", `{"reason":"max_output_tokens"}`
+		end = "incomplete"
+		details = `{"reason":"max_output_tokens"}`
 	}
 	s.send("response."+end, `"response":{"id":"resp_1","object":"response","status":"`+end+`","model":"gpt-x-1","error":null,"incomplete_details":`+details+
 		`,"output":[`+strings.Join(s.output, ",")+`],"usage":{"input_tokens":100,"input_tokens_details":{"cached_tokens":40,"cache_write_tokens":8},"output_tokens":20,"output_tokens_details":{"reasoning_tokens":5},"total_tokens":120}}`)

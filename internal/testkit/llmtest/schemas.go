@@ -16,8 +16,8 @@ import (
 // node is a schema.
 type node = map[string]any
 
-// SchemaRules are what vendors refuse about the schema of a tool's arguments, by the names of the vendors. A schema that a vendor refuses ends the request,
-// whether or not the tool is called:
+// SchemaRules are what vendors refuse about the schema of a tool's arguments, by the names of the vendors. A schema
+// that a vendor refuses ends the request, whether or not the tool is called:
 //
 //   - OpenAI: "schema must have type 'object' and not have 'oneOf'/'anyOf'/'allOf'/'enum'/'not' at the top level" (langchain-ai/langchainjs#9804), "object
 //     schema missing properties" (containers/kubernetes-mcp-server#340), "array schema missing items" (ruvnet/ruflo#1294), "True is not of type 'array'"
@@ -227,7 +227,8 @@ func judgeAnthropicSchema(schema json.RawMessage) error {
 	})
 }
 
-// geminiKeywords are the keywords that Gemini documents for JSON schemas (ai.google.dev/api/generate-content, responseJsonSchema).
+// geminiKeywords are the keywords that Gemini documents for JSON schemas (ai.google.dev/api/generate-content,
+// responseJsonSchema).
 var geminiKeywords = []string{"$id", "$defs", "$ref", "$anchor", "type", "format", "title", "description", "enum", "items", "prefixItems", "minItems", "maxItems",
 	"minimum", "maximum", "anyOf", "oneOf", "properties", "additionalProperties", "required", "propertyOrdering"}
 

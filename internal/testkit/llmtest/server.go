@@ -22,13 +22,14 @@ type Turn struct {
 // A Call is a tool call of a turn.
 type Call struct{ ID, Name, Args string }
 
-// A Vendor is a personality: what one provider, or one server that is compatible with one, accepts and answers, such as [OpenAI] or [Anthropic].
+// A Vendor is a personality: what one provider, or one server that is compatible with one, accepts and answers, such as
+// [OpenAI] or [Anthropic].
 type Vendor struct {
 	Name string
 	// Check returns an error that says why the vendor would refuse the body of a request.
 	Check func(body []byte) error
-	// admit returns the status and the reason with which the vendor refuses a request for its path or its headers, 0 for a request that it
-	// takes. nil takes all.
+	// admit returns the status and the reason with which the vendor refuses a request for its path or its headers, 0
+	// for a request that it takes. nil takes all.
 	admit func(r *http.Request) (status int, reason string)
 	// checkRequest judges a request as a whole, instead of Check. nil: the body alone decides.
 	checkRequest func(r *http.Request, body []byte) (status int, reason string)
@@ -44,10 +45,11 @@ type Vendor struct {
 	refusal func(header http.Header, status int, reason string)
 }
 
-// WithLacks returns the vendor with models that cannot do what its models of today cannot do, such as to look at pictures. Without it, a vendor
-// refuses only requests that are not in its form.
+// WithLacks returns the vendor with models that cannot do what its models of today cannot do, such as to look at
+// pictures. Without it, a vendor refuses only requests that are not in its form.
 func (v Vendor) WithLacks() Vendor {
-	check, lacks := v.Check, v.lacks
+	check := v.Check
+	lacks := v.lacks
 	if lacks != nil {
 		v.Check = func(body []byte) error {
 			if err := lacks(body); err != nil {
@@ -121,7 +123,8 @@ func StartServer(t testing.TB, v Vendor, turns ...Turn) *Server {
 		status, reason := v.judge(r, body)
 		turn, ok := s.nextTurn(body)
 		if status == 0 && !ok {
-			status, reason = http.StatusBadRequest, "there is no turn left"
+			status = http.StatusBadRequest
+			reason = "there is no turn left"
 		}
 		if status != 0 {
 			t.Errorf("%s refuses the request to %s: %d, %s\n%s", v.Name, r.URL.Path, status, reason, body)
@@ -135,8 +138,9 @@ func StartServer(t testing.TB, v Vendor, turns ...Turn) *Server {
 	return s
 }
 
-// NewHandler returns a handler that answers each request with the turn that answer returns for its body. A status of 400 or more refuses the request, and the text of the
-// turn is the reason. A request that the vendor would refuse is always refused.
+// NewHandler returns a handler that answers each request with the turn that answer returns for its body. A status of
+// 400 or more refuses the request, and the text of the turn is the reason. A request that the vendor would refuse is
+// always refused.
 func (v Vendor) NewHandler(answer func(body []byte) (turn Turn, status int)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)

@@ -26,8 +26,9 @@ const mostSkew = 5 * time.Minute
 
 const signedTime = "20060102T150405Z"
 
-// checkAuthorization returns why AWS would refuse the credentials of a request, "" if it takes them. It computes the signature of Signature
-// Version 4 from what has arrived (docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html).
+// checkAuthorization returns why AWS would refuse the credentials of a request, "" if it takes them. It computes the
+// signature of Signature Version 4 from what has arrived
+// (docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html).
 func checkAuthorization(r *http.Request, body []byte) string {
 	header := r.Header.Get("Authorization")
 	if key, is := strings.CutPrefix(header, "Bearer "); is {

@@ -34,10 +34,11 @@ type strictRequest struct {
 
 type cacheControl struct{ Type, TTL string }
 
-// checkStrict refuses strict schemas that do not keep to the rules, as OpenAI does: "Invalid schema for function …: 'additionalProperties' is
-// required to be supplied and to be false", "'required' is required to be supplied and to be an array including every key in properties",
-// "'format' is not permitted" (sherifkozman/the-llm-council#9, openai/openai-agents-python#474); and parallel_tool_calls without tools
-// ("'parallel_tool_calls' is only allowed when 'tools' are specified") or for a model of the o series (evalstate/fast-agent#279).
+// checkStrict refuses strict schemas that do not keep to the rules, as OpenAI does: "Invalid schema for function …:
+// 'additionalProperties' is required to be supplied and to be false", "'required' is required to be supplied and to be
+// an array including every key in properties", "'format' is not permitted" (sherifkozman/the-llm-council#9,
+// openai/openai-agents-python#474); and parallel_tool_calls without tools ("'parallel_tool_calls' is only allowed when
+// 'tools' are specified") or for a model of the o series (evalstate/fast-agent#279).
 func checkStrict(body []byte) error {
 	var r strictRequest
 	if err := json.Unmarshal(body, &r); err != nil {
@@ -97,9 +98,11 @@ func judgeStrict(name string, schema map[string]any) error {
 	return nil
 }
 
-// checkAnthropicRules refuses what Anthropic refuses about strict tools, calls at once and its prompt cache: more than 20 strict tools, objects
-// that allow further properties (platform.claude.com/docs/en/agents-and-tools/tool-use/strict-tool-use), disable_parallel_tool_use outside of
-// tool_choice, and "a ttl='1h' cache_control block must not come after a ttl='5m' cache_control block" (anthropics/claude-code#39599).
+// checkAnthropicRules refuses what Anthropic refuses about strict tools, calls at once and its prompt cache: more than
+// 20 strict tools, objects that allow further properties
+// (platform.claude.com/docs/en/agents-and-tools/tool-use/strict-tool-use), disable_parallel_tool_use outside of
+// tool_choice, and "a ttl='1h' cache_control block must not come after a ttl='5m' cache_control block"
+// (anthropics/claude-code#39599).
 func checkAnthropicRules(body []byte) error {
 	var r struct {
 		Tools []struct {

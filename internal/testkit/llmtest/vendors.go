@@ -7,7 +7,8 @@ func Vendors() []Vendor {
 	return append([]Vendor{OpenAI(), OpenAIResponses(), Anthropic(), Gemini(), Ollama(), Bedrock(), BedrockLlama(), VertexGemini(), VertexAnthropic(), Azure()}, CompatibleServers()...)
 }
 
-// Client returns the settings of a client in config.yaml that reaches a vendor at an address, as a map of YAML in one line, and the id of its model.
+// Client returns the settings of a client in config.yaml that reaches a vendor at an address, as a map of YAML in one
+// line, and the id of its model.
 func (v Vendor) Client(url string) (settings, model string) {
 	switch v.Name {
 	case "OpenAI":

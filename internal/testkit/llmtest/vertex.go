@@ -31,8 +31,8 @@ func VertexGemini() Vendor {
 	return v
 }
 
-// VertexAnthropic is Anthropic's models on Google's Vertex. It is [Anthropic] at another address with an access token, with the version in the body
-// and the model in the address:
+// VertexAnthropic is Anthropic's models on Google's Vertex. It is [Anthropic] at another address with an access token,
+// with the version in the body and the model in the address:
 //
 //   - anthropic_version other than vertex-2023-10-16 (clawvisor/clawvisor#156).
 //   - model in the body: "model: Extra inputs are not permitted" (platform.claude.com/docs, Claude on Vertex AI).

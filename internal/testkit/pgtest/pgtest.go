@@ -164,7 +164,8 @@ func chooseUser(dir string) (*syscall.SysProcAttr, error) {
 	if os.Getuid() != 0 {
 		return attr, nil
 	}
-	uid, gid := 65534, 65534 // the user who owns nothing
+	uid := 65534
+	gid := 65534 // the user who owns nothing
 	if u, err := user.Lookup("postgres"); err == nil {
 		if uid, err = strconv.Atoi(u.Uid); err != nil {
 			return nil, err

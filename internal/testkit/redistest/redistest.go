@@ -12,7 +12,8 @@ import (
 	"raddle.dev/internal/testkit/testneed"
 )
 
-// Server is a Redis server on this machine. It keeps its data until the end of the test, also if it is killed and started again.
+// Server is a Redis server on this machine. It keeps its data until the end of the test, also if it is killed and
+// started again.
 type Server struct {
 	URL string // of its first database, without a password
 
@@ -22,11 +23,12 @@ type Server struct {
 	end  func() // kills the process and waits for its end
 }
 
-// keeper starts a server and kills it when its standard input ends, which it also does when the process of the test is killed.
+// keeper starts a server and kills it when its standard input ends, which it also does when the process of the test is
+// killed.
 const keeper = `redis-server "$@" & server=$!; exec >&-; read -r _; kill -KILL $server; wait $server`
 
-// Start starts a server with further arguments, and waits until it is ready. It skips the test if Redis is not installed. The end
-// of the test kills the server.
+// Start starts a server with further arguments, and waits until it is ready. It skips the test if Redis is not
+// installed. The end of the test kills the server.
 func Start(t testing.TB, args ...string) *Server { return StartIn(t, t.TempDir(), args...) }
 
 // StartIn is Start with the directory in which the server saves its data.

@@ -80,13 +80,15 @@ func svgClass(style string) string {
 	return ` class="` + strings.Join(classes, " ") + `"`
 }
 
-// SVG returns the recording, which plays again and again. It needs no script, and shows the last screen to readers who want no motion.
+// SVG returns the recording, which plays again and again. It needs no script, and shows the last screen to readers who
+// want no motion.
 func (r *Recording) SVG() string {
 	total := 0.0
 	for _, f := range r.frames {
 		total += f.seconds
 	}
-	width, height := float64(r.Cols)*charWidth+2*margin, r.Rows*lineHeight+2*margin
+	width := float64(r.Cols)*charWidth + 2*margin
+	height := r.Rows*lineHeight + 2*margin
 	var b strings.Builder
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %.0f %d" width="%.0f" height="%d" role="img" aria-label="%s">`+"\n", width, height, width, height, html.EscapeString(r.Title))
 	fmt.Fprintf(&b, "<title>%s</title>\n<style>\n", html.EscapeString(r.Title))
@@ -94,7 +96,8 @@ func (r *Recording) SVG() string {
 		".red{fill:#f47067}.green{fill:#8ddb8c}.yellow{fill:#e0b84f}.blue{fill:#6cb6ff}.magenta{fill:#dcbdfb}.cyan{fill:#76d9e6}\n")
 	at := 0.0
 	for i, f := range r.frames {
-		from, to := 100*at/total, 100*(at+f.seconds)/total
+		from := 100 * at / total
+		to := 100 * (at + f.seconds) / total
 		fmt.Fprintf(&b, "@keyframes f%d{0%%{opacity:0}%.2f%%{opacity:0}%.2f%%{opacity:1}%.2f%%{opacity:1}%.2f%%{opacity:0}100%%{opacity:0}}\n", i, max(0, from-0.01), from, to-0.01, min(100, to))
 		fmt.Fprintf(&b, ".f%d{opacity:0;animation:f%d %.1fs step-end infinite}\n", i, i, total)
 		at += f.seconds

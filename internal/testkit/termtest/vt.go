@@ -38,7 +38,8 @@ func Render(cols int, written string) string {
 // NewDisplay returns an empty display without a limit of its height.
 func NewDisplay(cols int) *Display { return &Display{cols: cols, lines: [][]cell{{}}} }
 
-// NewTerminal returns an empty display with a number of rows: the cursor cannot go back to lines that have left it at the top.
+// NewTerminal returns an empty display with a number of rows: the cursor cannot go back to lines that have left it at
+// the top.
 func NewTerminal(cols, rows int) *Display {
 	v := NewDisplay(cols)
 	v.rows = rows
@@ -71,7 +72,8 @@ func (v *Display) WriteText(text string) {
 		case '\r':
 			v.col = 0
 		case '\n': // the terminal driver makes \r\n of it
-			v.row, v.col = v.row+1, 0
+			v.row = v.row + 1
+			v.col = 0
 		case '\x1b':
 			v.Unknown = append(v.Unknown, text)
 		default:
@@ -92,7 +94,8 @@ func (v *Display) addRows() {
 
 func (v *Display) putRune(r rune) {
 	if v.col+ansi.StringWidthWc(string(r)) > v.cols {
-		v.row, v.col = v.row+1, 0
+		v.row = v.row + 1
+		v.col = 0
 		v.addRows()
 	}
 	for i := range ansi.StringWidthWc(string(r)) {
@@ -165,14 +168,17 @@ func (v *Display) Resize(cols int) {
 	row := v.row
 	for i, l := range v.lines {
 		if i == row {
-			v.row, v.col = len(lines)+v.col/cols, v.col%cols
+			v.row = len(lines) + v.col/cols
+			v.col = v.col % cols
 		}
 		for len(l) > cols {
-			lines, l = append(lines, l[:cols:cols]), l[cols:]
+			lines = append(lines, l[:cols:cols])
+			l = l[cols:]
 		}
 		lines = append(lines, l)
 	}
-	v.cols, v.lines = cols, lines
+	v.cols = cols
+	v.lines = lines
 	v.addRows()
 }
 

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// WriteRandomGraph writes a graph with parts in random order, with a transcript for its models, and a case for it. It returns the answers to its
-// questions, by the nodes that ask. The same seed gives the same graph.
+// WriteRandomGraph writes a graph with parts in random order, with a transcript for its models, and a case for it. It
+// returns the answers to its questions, by the nodes that ask. The same seed gives the same graph.
 func WriteRandomGraph(t testing.TB, dir string, seed uint64) (answers map[string]string) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(seed, 1))
@@ -17,7 +17,8 @@ func WriteRandomGraph(t testing.TB, dir string, seed uint64) (answers map[string
 	var nodes, stubs, given, transcript strings.Builder
 	n := 2 + rng.IntN(4)
 	for i := range n {
-		id, next := fmt.Sprintf("n%d", i), fmt.Sprintf("n%d", i+1)
+		id := fmt.Sprintf("n%d", i)
+		next := fmt.Sprintf("n%d", i+1)
 		if i == n-1 {
 			next = "end"
 		}

@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// A Trap is something that is not a file to read, at the path of one: a program that reads it waits, or reads without an end.
+// A Trap is something that is not a file to read, at the path of one: a program that reads it waits, or reads without
+// an end.
 type Trap struct {
 	Name string
 	Put  func(t testing.TB, path string)
@@ -56,7 +57,8 @@ func Traps() []Trap {
 	}
 }
 
-// A WayOut puts a link, or a directory that is one, into root so that the file name in it is the file target, which is elsewhere.
+// A WayOut puts a link, or a directory that is one, into root so that the file name in it is the file target, which is
+// elsewhere.
 type WayOut struct {
 	Name string
 	Put  func(t testing.TB, root, name, target string)

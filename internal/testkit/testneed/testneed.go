@@ -1,8 +1,8 @@
 // Package testneed lets tests say which programs they need.
 //
-// The list of programs, .ci/programs, has three groups. Any test may use those of the group base. A test that needs one of the
-// group extra is named TestExtra…, one that needs something optional TestOptional…,
-// and may need programs of the group extra too: make test runs neither, make test-all runs both.
+// The list of programs, .ci/programs, has three groups. Any test may use those of the group base. A test that needs one
+// of the group extra is named TestExtra…, one that needs something optional TestOptional…, and may need programs of the
+// group extra too: make test runs neither, make test-all runs both.
 package testneed
 
 import (
@@ -16,7 +16,8 @@ import (
 	"testing"
 )
 
-// RequirePrograms skips the test unless all programs are installed. It fails the test if .ci/programs does not allow the test to use one of them.
+// RequirePrograms skips the test unless all programs are installed. It fails the test if .ci/programs does not allow
+// the test to use one of them.
 func RequirePrograms(t testing.TB, names ...string) {
 	t.Helper()
 	groups, err := readGroups()
@@ -33,8 +34,9 @@ func RequirePrograms(t testing.TB, names ...string) {
 	}
 }
 
-// RequireClients skips the test unless .ci/prepare has installed the packages of a file: internal/testkit/clients/FOLDER/node_modules/.prepared or
-// internal/testkit/clients/FOLDER/.venv/.prepared. The name of the test must begin with TestExtra.
+// RequireClients skips the test unless .ci/prepare has installed the packages of a file:
+// internal/testkit/clients/FOLDER/node_modules/.prepared or internal/testkit/clients/FOLDER/.venv/.prepared. The name
+// of the test must begin with TestExtra.
 func RequireClients(t testing.TB, file string) {
 	t.Helper()
 	if err := mayUse(t.Name(), filepath.ToSlash(file), "extra"); err != nil {
@@ -52,8 +54,10 @@ func mayUse(test, program, group string) error {
 		test = "Test" + rest
 	}
 	rest, ok := strings.CutPrefix(test, prefix)
-	if optional, is := strings.CutPrefix(test, "TestOptional"); group == "extra" && is { // make test-all runs it with these programs
-		rest, ok = optional, true
+	// make test-all runs it with these programs
+	if optional, is := strings.CutPrefix(test, "TestOptional"); group == "extra" && is {
+		rest = optional
+		ok = true
 	}
 	switch {
 	case group == "":
@@ -108,8 +112,8 @@ var readGroups = sync.OnceValues(func() (map[string]string, error) {
 	return groups, nil
 })
 
-// Soaks reports whether tests of properties make all of their rounds, as they do in make soak, which sets RADDLE_SOAK. In make test they make
-// few, so that it takes minutes.
+// Soaks reports whether tests of properties make all of their rounds, as they do in make soak, which sets RADDLE_SOAK.
+// In make test they make few, so that it takes minutes.
 func Soaks() bool { return os.Getenv("RADDLE_SOAK") != "" }
 
 // FindRoot returns the directory of the repository.
@@ -118,8 +122,8 @@ func FindRoot() string { return root }
 // root is found when the program starts, before a test changes its directory.
 var root = findRoot()
 
-// findRoot returns the directory above this file, or if the program was compiled with -trimpath and does not know it, the directory with go.mod
-// in or above the one in which go test starts the tests of a package.
+// findRoot returns the directory above this file, or if the program was compiled with -trimpath and does not know it,
+// the directory with go.mod in or above the one in which go test starts the tests of a package.
 func findRoot() string {
 	if _, file, _, _ := runtime.Caller(0); filepath.IsAbs(file) {
 		return filepath.Join(filepath.Dir(file), "..", "..", "..")

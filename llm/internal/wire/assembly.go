@@ -58,8 +58,8 @@ const (
 	OtherPart // complete when it arrives, such as a call
 )
 
-// Slots numbers the parts of a reply for an [Assembly] if its provider does not: what follows a part of the same kind belongs to it, unless that
-// part was complete.
+// Slots numbers the parts of a reply for an [Assembly] if its provider does not: what follows a part of the same kind
+// belongs to it, unless that part was complete.
 type Slots struct {
 	slot int
 	last PartKind // the kind of part in slot
@@ -221,7 +221,8 @@ func (a *Assembly) AddPart(p llm.Part, size int) error {
 	return a.addSize(blockSize + size)
 }
 
-// SetPart makes a complete part of size bytes the one of slot n. It takes the place that the slot got when it first appeared.
+// SetPart makes a complete part of size bytes the one of slot n. It takes the place that the slot got when it first
+// appeared.
 func (a *Assembly) SetPart(n int, p llm.Part, size int) (err error) {
 	b := a.slots[n]
 	if b == nil {

@@ -121,7 +121,8 @@ func skipSpace(r *bufio.Reader) (string, error) {
 	return string(start), err
 }
 
-// lineEvents turns lines of JSON into server-sent events. The last line of a stream that breaks off stays an event that is cut.
+// lineEvents turns lines of JSON into server-sent events. The last line of a stream that breaks off stays an event that
+// is cut.
 type lineEvents struct {
 	lines *bufio.Reader
 	event []byte

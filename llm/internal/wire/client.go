@@ -51,13 +51,16 @@ type Config struct {
 	Headers map[string]string // added to every request; they replace headers of the provider's package
 	Body    map[string]any    // merged into the body of every request, as JSON
 
-	StreamTimeout time.Duration // longest time from the request to the end of the reply; 0: 30 minutes; negative: no limit
-	MaxReply      int           // largest reply in bytes: text, reasoning, arguments and media; 0: 16 MiB; negative: no limit
+	// longest time from the request to the end of the reply; 0: 30 minutes; negative: no limit
+	StreamTimeout time.Duration
+	// largest reply in bytes: text, reasoning, arguments and media; 0: 16 MiB; negative: no limit
+	MaxReply int
 
-	// Authorize adds to a request, which is complete otherwise, what the server accepts it by, and returns the secrets that no message may have.
-	// nil: the headers of the provider's package are enough.
+	// Authorize adds to a request, which is complete otherwise, what the server accepts it by, and returns the secrets
+	// that no message may have. nil: the headers of the provider's package are enough.
 	Authorize func(r *http.Request) (secrets []string, err error)
-	// Media is the content type of streams that are no server-sent events, and Translate makes such events of one; "": there are none.
+	// Media is the content type of streams that are no server-sent events, and Translate makes such events of one; "":
+	// there are none.
 	Media     string
 	Translate func(stream io.Reader) io.Reader
 }

@@ -201,8 +201,8 @@ func (c *Client) buildError(t providerError, status int) *llm.Error {
 	return e
 }
 
-// contradicts reports whether a code says something else than the status: a failing server is no bad request, and a request that was refused
-// with a status of 4xx is refused again, whatever the body says.
+// contradicts reports whether a code says something else than the status: a failing server is no bad request, and a
+// request that was refused with a status of 4xx is refused again, whatever the body says.
 func contradicts(of, code llm.Class, status int) bool {
 	switch {
 	case status == 0:

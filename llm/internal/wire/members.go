@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 )
 
-// encodeBody returns the JSON of a request, with the members that the user has configured. What comes from the request keeps its bytes, unless
-// a member is merged into it.
+// encodeBody returns the JSON of a request, with the members that the user has configured. What comes from the request
+// keeps its bytes, unless a member is merged into it.
 func encodeBody(body any, members map[string]any) ([]byte, error) {
 	data, err := encodePlain(body)
 	if err != nil || len(members) == 0 {

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// ProvidedTools returns the objects of the provider's own tools that a request names, in their order. known has those of the wire. The error names
-// the first one that the wire does not have.
+// ProvidedTools returns the objects of the provider's own tools that a request names, in their order. known has those
+// of the wire. The error names the first one that the wire does not have.
 func (c *Client) ProvidedTools(names []string, known map[string]any) (list []any, err error) {
 	for _, name := range names {
 		tool, has := known[name]
@@ -52,7 +52,8 @@ func DescribeCode(code string) string {
 	return "[The provider ran this program:\n" + strings.TrimSpace(code) + "]"
 }
 
-// DescribeInput returns a text about a call of one of the provider's tools, from its name and its input; "" if it is none that is known.
+// DescribeInput returns a text about a call of one of the provider's tools, from its name and its input; "" if it is
+// none that is known.
 func DescribeInput(name string, input json.RawMessage) string {
 	var in struct{ Query, URL, Code, Command string }
 	_ = json.Unmarshal(input, &in) // another form says less

@@ -7,8 +7,8 @@ import (
 	"raddle.dev/llm"
 )
 
-// RepairTools returns tools with schemas that every provider accepts. What such a schema cannot say is in the description. A tool whose schema cannot be
-// repaired takes any arguments: the tool itself checks them.
+// RepairTools returns tools with schemas that every provider accepts. What such a schema cannot say is in the
+// description. A tool whose schema cannot be repaired takes any arguments: the tool itself checks them.
 func RepairTools(tools []llm.ToolSpec) []llm.ToolSpec {
 	list := make([]llm.ToolSpec, len(tools))
 	for i, t := range tools {

@@ -14,8 +14,9 @@ const (
 // strictKeywords are the keywords that every provider accepts in a strict schema.
 var strictKeywords = []string{"type", "description", "properties", "required", "additionalProperties", "items", "enum", "const", "anyOf"}
 
-// FitsStrict reports whether providers can hold a model to a schema: each object names all its properties as required and allows no others, each
-// list has items, and nothing else is restricted. A provider refuses a whole request because of a strict schema that does not fit.
+// FitsStrict reports whether providers can hold a model to a schema: each object names all its properties as required
+// and allows no others, each list has items, and nothing else is restricted. A provider refuses a whole request because
+// of a strict schema that does not fit.
 func FitsStrict(schema json.RawMessage) bool {
 	var root map[string]any
 	if json.Unmarshal(schema, &root) != nil || root["type"] != "object" || root["anyOf"] != nil {

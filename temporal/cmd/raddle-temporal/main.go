@@ -10,8 +10,8 @@
 //	raddle-temporal cancel RUN
 //	raddle-temporal ls
 //
-// The exit codes are those of raddle: 0, 1 for other failures, 2 for bad usage, 3 for an invalid agent or configuration, and 8
-// for a run that cannot be continued as it is.
+// The exit codes are those of raddle: 0, 1 for other failures, 2 for bad usage, 3 for an invalid agent or
+// configuration, and 8 for a run that cannot be continued as it is.
 package main
 
 import (

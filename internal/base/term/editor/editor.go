@@ -27,7 +27,8 @@ const (
 	Suspend                    // Ctrl-Z
 	ClearScreen                // Ctrl-L
 	PastePicture               // Ctrl-V: the terminal pastes text itself
-	Earlier                    // Up in the first line of an empty editor without a history: the owner may have something to take back
+	// Up in the first line of an empty editor without a history: the owner may have something to take back
+	Earlier
 )
 
 // An Editor holds the text that a person types. It is not safe for concurrent use.
@@ -68,7 +69,8 @@ func New(history *History) *Editor {
 	e.area.KeyMap = keys
 	e.area.ShowLineNumbers = false
 	e.area.Prompt = ""
-	e.area.CharLimit, e.area.MaxHeight = 0, maxRows
+	e.area.CharLimit = 0
+	e.area.MaxHeight = maxRows
 	e.area.MaxContentHeight = 1 << 20
 	e.area.DynamicHeight = true
 	e.area.SetVirtualCursor(false)

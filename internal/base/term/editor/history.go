@@ -27,8 +27,8 @@ const (
 	maxSaved   = 16 << 10
 )
 
-// OpenHistory returns the history in a file, which Add creates. redact removes what must not be saved; nil removes nothing. A file that
-// cannot be read is an empty history: it only helps to type.
+// OpenHistory returns the history in a file, which Add creates. redact removes what must not be saved; nil removes
+// nothing. A file that cannot be read is an empty history: it only helps to type.
 func OpenHistory(path string, redact func(string) string) *History {
 	h := &History{path: path, redact: redact}
 	text, err := os.ReadFile(path)
@@ -53,7 +53,8 @@ func OpenHistory(path string, redact func(string) string) *History {
 // Len returns the number of texts.
 func (h *History) Len() int { return len(h.texts) }
 
-// Add adds a text, unless it is empty or the newest one already, and saves it. A text that cannot be saved is still kept until the end.
+// Add adds a text, unless it is empty or the newest one already, and saves it. A text that cannot be saved is still
+// kept until the end.
 func (h *History) Add(text string) {
 	if text = strings.TrimSpace(text); text == "" || len(h.texts) > 0 && h.texts[len(h.texts)-1] == text {
 		return
@@ -136,7 +137,8 @@ func (e *Editor) startSearch() {
 
 // find finds the texts that contain all words, in any case, each text once.
 func (s *search) find(texts []string) {
-	s.found, s.at = nil, 0
+	s.found = nil
+	s.at = 0
 	words := strings.Fields(strings.ToLower(s.words))
 	seen := map[string]bool{}
 	for _, text := range slices.Backward(texts) {
@@ -148,7 +150,8 @@ func (s *search) find(texts []string) {
 	}
 }
 
-// handleSearchKey handles a key of a search. It returns false for a key that ends the search and means something to the editor.
+// handleSearchKey handles a key of a search. It returns false for a key that ends the search and means something to the
+// editor.
 func (e *Editor) handleSearchKey(k tea.KeyPressMsg) bool {
 	s := e.search
 	switch name := k.String(); name {

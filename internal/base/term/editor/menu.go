@@ -42,8 +42,8 @@ func (m *menu) move(up bool) {
 	m.chosen = (m.chosen + 1) % n
 }
 
-// updateMenu finds the candidates for the text before the cursor. Without asked, the menu only stays open or opens for completions
-// that are always shown.
+// updateMenu finds the candidates for the text before the cursor. Without asked, the menu only stays open or opens for
+// completions that are always shown.
 func (e *Editor) updateMenu(asked bool) {
 	open := asked || e.menu.asked
 	e.menu = menu{}
@@ -106,7 +106,8 @@ func (e *Editor) replaceWord(word, text string) {
 
 // view returns the lines of the menu.
 func (m *menu) view(width int) []string {
-	wide, most := 0, width-len(menuMargin)
+	wide := 0
+	most := width - len(menuMargin)
 	for _, c := range m.Candidates {
 		if c.Help != "" {
 			most = width / 2

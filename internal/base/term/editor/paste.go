@@ -12,7 +12,8 @@ import (
 // A paste is a long text that was pasted. The editor shows its mark instead.
 type paste struct{ mark, text string }
 
-// foldAbove is the largest number of lines, and foldBytes the largest number of bytes, of a paste that is shown as it is.
+// foldAbove is the largest number of lines, and foldBytes the largest number of bytes, of a paste that is shown as it
+// is.
 const (
 	foldAbove = 5
 	foldBytes = 4096

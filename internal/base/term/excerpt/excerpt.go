@@ -1,5 +1,5 @@
-// Package excerpt shows findings of files on a terminal: a line with the place and the message, and below it the line of the file with its
-// place marked.
+// Package excerpt shows findings of files on a terminal: a line with the place and the message, and below it the line
+// of the file with its place marked.
 package excerpt
 
 import (
@@ -53,7 +53,9 @@ func (l Look) FormatExcerpt(f strictyaml.Finding) string {
 		}
 	}
 	to := min(e.To, len(e.Line))
-	before, word, after := term.CleanLine(e.Line[:e.From]), term.CleanLine(e.Line[e.From:to]), term.CleanLine(e.Line[to:])
+	before := term.CleanLine(e.Line[:e.From])
+	word := term.CleanLine(e.Line[e.From:to])
+	after := term.CleanLine(e.Line[to:])
 	if excess := term.TextWidth(before) + min(term.TextWidth(word), lineWidth/2) - lineWidth; excess > 0 {
 		before = "…" + term.CutStart(before, max(lineWidth/2-1, 0))
 	}

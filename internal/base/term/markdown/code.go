@@ -11,8 +11,8 @@ import (
 	"raddle.dev/internal/base/term"
 )
 
-// A language says how code is divided into comments, texts and words. It needs no more: a reader of a reply wants to find the structure, not to
-// check the code.
+// A language says how code is divided into comments, texts and words. It needs no more: a reader of a reply wants to
+// find the structure, not to check the code.
 type language struct {
 	comments []string    // what begins a comment up to the end of the line
 	blocks   [][2]string // what begins and ends a comment of several lines
@@ -80,7 +80,8 @@ func newHighlighter(theme Theme, name string) *highlighter {
 // codeIndent is before each line of code.
 const codeIndent = "  "
 
-// renderLine returns a line of code as lines of the terminal. Code is not wrapped between words: a long line continues in the next one.
+// renderLine returns a line of code as lines of the terminal. Code is not wrapped between words: a long line continues
+// in the next one.
 func (h *highlighter) renderLine(code string, width int) []string {
 	code = strings.ReplaceAll(strings.TrimRight(code, "\r\n"), "\t", "    ")
 	var lines []string
@@ -100,7 +101,8 @@ func (h *highlighter) renderLine(code string, width int) []string {
 
 // cutSpans divides a line at a width.
 func cutSpans(spans []span, width int) [][]span {
-	lines, columns := [][]span{nil}, 0
+	lines := [][]span{nil}
+	columns := 0
 	for _, s := range spans {
 		for s.text != "" {
 			head := term.CutEnd(s.text, width-columns)
@@ -108,7 +110,8 @@ func cutSpans(spans []span, width int) [][]span {
 				if columns == 0 {
 					return lines // a character that is wider than the line
 				}
-				lines, columns = append(lines, nil), 0
+				lines = append(lines, nil)
+				columns = 0
 				continue
 			}
 			last := len(lines) - 1
@@ -145,7 +148,8 @@ func (h *highlighter) splitLine(line string) []span {
 				add(len(line), h.style)
 				break
 			}
-			n, style := end+len(h.until), h.style
+			n := end + len(h.until)
+			style := h.style
 			h.until = ""
 			add(n, style)
 			continue
@@ -186,13 +190,15 @@ func hasAnyPrefix(line string, prefixes []string) bool {
 func (h *highlighter) beginLong(line string) int {
 	for _, b := range h.language.blocks {
 		if strings.HasPrefix(line, b[0]) {
-			h.until, h.style = b[1], h.theme.Comment
+			h.until = b[1]
+			h.style = h.theme.Comment
 			return len(b[0])
 		}
 	}
 	for _, quote := range h.language.long {
 		if strings.HasPrefix(line, quote) {
-			h.until, h.style = quote, h.theme.Text
+			h.until = quote
+			h.style = h.theme.Text
 			return len(quote)
 		}
 	}

@@ -28,7 +28,9 @@ type Renderer struct {
 	Width int // columns of the terminal; 0 is 80
 	Theme Theme
 	Links bool // the terminal shows links (OSC 8); otherwise an address follows its text
-	Fill  bool // a line break in a paragraph is a blank, as in files whose lines have a fixed length; models write lines as they want them
+	// a line break in a paragraph is a blank, as in files whose lines have a fixed length; models write lines as they
+	// want them
+	Fill bool
 }
 
 var parser = goldmark.New(goldmark.WithExtensions(extension.Table, extension.Strikethrough, extension.TaskList, extension.Linkify)).Parser()
@@ -231,8 +233,8 @@ func (p *page) inlineSpans(n ast.Node, outer span) []span {
 	return spans
 }
 
-// linkSpans returns the text of a link with its address: as a link if the terminal shows links and the reader sees where it leads, otherwise
-// behind the text.
+// linkSpans returns the text of a link with its address: as a link if the terminal shows links and the reader sees
+// where it leads, otherwise behind the text.
 func (p *page) linkSpans(label []span, address string, outer span) []span {
 	shown := joinTexts(label)
 	target, ok := linkTarget(address)
@@ -247,8 +249,8 @@ func (p *page) linkSpans(label []span, address string, outer span) []span {
 	return append(label, outer.withText(" ("+address+")"))
 }
 
-// linkTarget returns the address of a link as a terminal may get it. ok is false if the link is of another kind than a web page or a
-// mail address, or is too long.
+// linkTarget returns the address of a link as a terminal may get it. ok is false if the link is of another kind than a
+// web page or a mail address, or is too long.
 func linkTarget(address string) (target string, ok bool) {
 	const longest = 2000
 	u, err := url.Parse(address)

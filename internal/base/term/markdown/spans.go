@@ -141,13 +141,19 @@ func (w *wrapper) endWord() {
 	case w.columns+gap+w.letters > w.width:
 		w.endLine()
 	case gap > 0:
-		w.line, w.columns = append(w.line, w.space), w.columns+gap
+		w.line = append(w.line, w.space)
+		w.columns = w.columns + gap
 	}
-	w.line, w.columns = append(w.line, w.word...), w.columns+w.letters
-	w.word, w.letters, w.space = nil, 0, span{}
+	w.line = append(w.line, w.word...)
+	w.columns = w.columns + w.letters
+	w.word = nil
+	w.letters = 0
+	w.space = span{}
 }
 
 func (w *wrapper) endLine() {
 	w.lines = append(w.lines, w.line)
-	w.line, w.columns, w.space = nil, 0, span{}
+	w.line = nil
+	w.columns = 0
+	w.space = span{}
 }

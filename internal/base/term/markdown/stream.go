@@ -7,8 +7,8 @@ import (
 	"raddle.dev/internal/base/term"
 )
 
-// A Stream shows Markdown that arrives in pieces. A block is returned once, when it is complete; code is returned line by line. A
-// Stream is not safe for concurrent use.
+// A Stream shows Markdown that arrives in pieces. A block is returned once, when it is complete; code is returned line
+// by line. A Stream is not safe for concurrent use.
 type Stream struct {
 	renderer *Renderer
 	line     strings.Builder // the last line, which may not be complete
@@ -67,8 +67,8 @@ func (s *Stream) Pending(rows int) []string {
 	return lines[max(0, len(lines)-rows):]
 }
 
-// lastPart returns the end of a text that is in two pieces: what does not fit on a screen is not formatted. The same beginning is
-// removed while the text grows by some kilobytes, so that the lines which are shown stay the same.
+// lastPart returns the end of a text that is in two pieces: what does not fit on a screen is not formatted. The same
+// beginning is removed while the text grows by some kilobytes, so that the lines which are shown stay the same.
 func lastPart(block, line string) string {
 	const most, step = 4 << 10, 2 << 10 // bytes
 	cut := (len(block) + len(line) - most + step - 1) / step * step
@@ -130,7 +130,8 @@ func (s *Stream) addLine(line string, out *strings.Builder) {
 
 func (s *Stream) openFence(line string, match []string, out *strings.Builder) {
 	s.separate(out)
-	s.fence, s.indent = match[1], len(line)-len(strings.TrimLeft(line, " "))
+	s.fence = match[1]
+	s.indent = len(line) - len(strings.TrimLeft(line, " "))
 	s.code = newHighlighter(s.renderer.Theme, match[2])
 }
 
@@ -138,7 +139,8 @@ func (s *Stream) openFence(line string, match []string, out *strings.Builder) {
 func (s *Stream) addCode(line string, out *strings.Builder) {
 	end := strings.TrimSpace(line)
 	if len(end) >= len(s.fence) && strings.Trim(end, s.fence[:1]) == "" {
-		s.fence, s.code = "", nil
+		s.fence = ""
+		s.code = nil
 		return
 	}
 	cut := min(s.indent, len(line)-len(strings.TrimLeft(line, " ")))
@@ -152,7 +154,8 @@ func (s *Stream) addCode(line string, out *strings.Builder) {
 func (s *Stream) flushBlock(out *strings.Builder) {
 	source := s.block.String()
 	s.block.Reset()
-	s.blank, s.loose = false, false
+	s.blank = false
+	s.loose = false
 	if strings.TrimSpace(source) == "" {
 		return
 	}

@@ -14,7 +14,8 @@ const (
 	cellGap       = 2
 )
 
-// renderTable returns a table whose cells wrap, so that it fits into the width; or as one record for each row, if the width is too small.
+// renderTable returns a table whose cells wrap, so that it fits into the width; or as one record for each row, if the
+// width is too small.
 func (p *page) renderTable(table *extast.Table, width int) []string {
 	var rows [][][]span
 	for row := table.FirstChild(); row != nil; row = row.NextSibling() {
@@ -65,7 +66,8 @@ func fitColumns(rows [][][]span, count, width int) []int {
 		total += widths[c]
 	}
 	for total > width { // the widest column gives up columns first
-		widest, next := 0, 0
+		widest := 0
+		next := 0
 		for c, w := range widths {
 			switch {
 			case w > widths[widest]:
@@ -82,7 +84,8 @@ func fitColumns(rows [][][]span, count, width int) []int {
 }
 
 func renderRow(row [][]span, widths []int, align []extast.Alignment) []string {
-	cells, height := make([][][]span, len(widths)), 1
+	cells := make([][][]span, len(widths))
+	height := 1
 	for c := range widths {
 		if c < len(row) {
 			cells[c] = wrapLines(row[c], widths[c])

@@ -4,11 +4,12 @@ import "raddle.dev/internal/base/term"
 
 // A Theme is the look of Markdown. The zero value has no styles.
 type Theme struct {
-	Heading, Title               term.Style // Title is for headings of the first level
-	Emphasis, Strong, Deleted    term.Style
-	Code, Link                   term.Style // Code is for code in a line
-	Marker, Quote, Rule          term.Style // Marker is for the bullets and numbers of lists
-	Keyword, Text, Comment, Name term.Style // of code; Text is for texts and numbers in it, Name for keys and other names
+	Heading, Title            term.Style // Title is for headings of the first level
+	Emphasis, Strong, Deleted term.Style
+	Code, Link                term.Style // Code is for code in a line
+	Marker, Quote, Rule       term.Style // Marker is for the bullets and numbers of lists
+	// of code; Text is for texts and numbers in it, Name for keys and other names
+	Keyword, Text, Comment, Name term.Style
 	Added, Removed, Hunk         term.Style // of diffs
 }
 
@@ -31,7 +32,8 @@ var (
 	mono = Theme{Heading: "1", Title: "1;4", Emphasis: "3", Strong: "1", Deleted: "9", Code: "1", Link: "4", Quote: "2", Rule: "2", Comment: "2", Hunk: "1"}
 )
 
-// FindTheme returns the theme with a name: auto, dark, light or mono. The colours of auto are legible on every background.
+// FindTheme returns the theme with a name: auto, dark, light or mono. The colours of auto are legible on every
+// background.
 func FindTheme(name string) (t Theme, ok bool) {
 	t, ok = map[string]Theme{"auto": Default, "dark": dark, "light": light, "mono": mono}[name]
 	return t, ok
