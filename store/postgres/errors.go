@@ -20,6 +20,7 @@ const (
 	codeSerialization   = "40001"
 	codeDeadlock        = "40P01"
 	codeDuplicateTable  = "42P07"
+	codeDuplicateObject = "42710"
 	codeUndefinedTable  = "42P01"
 	codeStarting        = "57P03"
 )

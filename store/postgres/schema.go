@@ -108,7 +108,7 @@ func (s *Store) migrateSchema(ctx context.Context) error {
 		return err
 	}
 	// IF NOT EXISTS does not look at what another transaction is about to create.
-	if err := s.runWrite(ctx, create); err != nil && !hasCode(err, codeUniqueViolation, codeDuplicateTable) {
+	if err := s.runWrite(ctx, create); err != nil && !hasCode(err, codeUniqueViolation, codeDuplicateTable, codeDuplicateObject) {
 		return err
 	}
 	return s.runTransaction(ctx, runUpgrades)
