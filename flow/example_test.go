@@ -151,14 +151,6 @@ nodes:
 	// graph.yaml:5:38: warning: [draft] `prompt` reads {{text}}, but nothing sets `text` on the path draft (give it a value in initial_state: no node sets it)
 }
 
-// must returns a value, or panics with the error.
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return v
-}
-
 // A Redactor removes the values that it was given, and those of variables whose names say that they are secrets.
 func ExampleNewRedactor() {
 	redactor := flow.NewRedactor("hunter2-hunter2")
