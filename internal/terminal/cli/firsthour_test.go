@@ -132,7 +132,7 @@ total() {
 func TestRecording(t *testing.T) {
 	testneed.RequirePrograms(t, "bash")
 	home := newWorkplace(t, recorded)
-	w := &workplace{t: t, dir: filepath.Join(home.dir, "shop"), env: append(home.env, "TERM=xterm-256color", "HOME="+home.dir)}
+	w := &workplace{t: t, program: home.program, dir: filepath.Join(home.dir, "shop"), env: append(home.env, "TERM=xterm-256color", "HOME="+home.dir)}
 	const cols, rows = 84, 26
 	r := &termtest.Recording{Cols: cols, Rows: rows, Title: "A conversation with raddle: a test that fails, a change that asks first and is shown, and a message that is taken back"}
 	cmd := w.command("chat", "--model", "script:"+filepath.Join(w.dir, "talk.yaml"))

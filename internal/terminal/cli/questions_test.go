@@ -307,7 +307,7 @@ func TestPromptsOfTools(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			w := &workplace{t: t, dir: w.dir + "/here", env: w.env}
+			w := &workplace{t: t, program: w.program, dir: w.dir + "/here", env: w.env}
 			s := w.screen(test.env, append([]string{"run", "../ask"}, test.args...)...)
 			test.keys(s)
 			s.ends(0, "")

@@ -283,7 +283,7 @@ func TestCrewOnPlainTerminals(t *testing.T) {
 	w := serveCrew(t, atWork("a"))
 	g := w.gate("gate-a")
 	for env, never := range map[string]*regexp.Regexp{"NO_COLOR=1": regexp.MustCompile("\x1b\\[[0-9;]*m"), "TERM=dumb": regexp.MustCompile("\x1b|… boss")} {
-		s := (&workplace{t: t, dir: w.dir, env: w.env}).screen([]string{env}, "run", "boss", "go")
+		s := (&workplace{t: t, program: w.program, dir: w.dir, env: w.env}).screen([]string{env}, "run", "boss", "go")
 		pass := g.arrive()
 		if env == "TERM=dumb" {
 			s.await("explore-1 started: a")

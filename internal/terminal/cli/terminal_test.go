@@ -172,7 +172,7 @@ func TestPrompts(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := (&workplace{t: t, dir: w.dir, env: w.env}).screen(test.env, "run", "./ask")
+			s := (&workplace{t: t, program: w.program, dir: w.dir, env: w.env}).screen(test.env, "run", "./ask")
 			s.await("Send it to the printer?")
 			test.keys(s)
 			s.ends(0, test.want)
@@ -203,7 +203,7 @@ func TestLeavingAPromptParks(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			w := &workplace{t: t, dir: w.dir, env: w.env}
+			w := &workplace{t: t, program: w.program, dir: w.dir, env: w.env}
 			s := w.screen(test.env, "run", "./ask")
 			if test.env == nil {
 				s.await("later")
