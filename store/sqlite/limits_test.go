@@ -218,6 +218,7 @@ func TestPagesThatCannotBeRead(t *testing.T) {
 
 // TestOpenReadOnlyOfOlderFiles opens files of each schema for reading: what the schema does not have is empty.
 func TestOpenReadOnlyOfOlderFiles(t *testing.T) {
+	const withEntries = 4 // the first schema that has them
 	for schema := 1; schema <= version; schema++ {
 		t.Run(fmt.Sprint(schema), func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "runs.db")
@@ -226,7 +227,7 @@ func TestOpenReadOnlyOfOlderFiles(t *testing.T) {
 				t.Fatal(err)
 			}
 			fill(t, s)
-			drop := []string{"DROP TABLE entry; DROP INDEX IF EXISTS expiry", "", "DROP TABLE lease"}
+			drop := []string{"DROP TABLE drive; DROP TABLE worker", "DROP TABLE entry; DROP INDEX IF EXISTS expiry", "", "DROP TABLE lease"}
 			for from := version - 1; from >= schema; from-- {
 				if _, err := s.w.conn.ExecContext(t.Context(), drop[version-1-from]); err != nil {
 					t.Fatal(err)
@@ -242,9 +243,8 @@ func TestOpenReadOnlyOfOlderFiles(t *testing.T) {
 			}
 			defer func() { _ = s.Close() }()
 			_, err = s.GetEntry(t.Context(), "n", "k")
-			if want := error(nil); schema < version {
-				want = memory.ErrNotFound
-				if !errors.Is(err, want) {
+			if schema < withEntries {
+				if !errors.Is(err, memory.ErrNotFound) {
 					t.Errorf("an entry of schema %d: %v", schema, err)
 				}
 			} else if err != nil {
@@ -254,8 +254,14 @@ func TestOpenReadOnlyOfOlderFiles(t *testing.T) {
 			if err != nil || (l.Owner == "me") != (schema > 1) {
 				t.Errorf("a lease of schema %d: %+v, %v", schema, l, err)
 			}
-			if got := describe(t, s); !strings.HasPrefix(got, "b 2:") || (strings.Contains(got, "n/k=1") != (schema == version)) {
+			if got := describe(t, s); !strings.HasPrefix(got, "b 2:") || (strings.Contains(got, "n/k=1") != (schema >= withEntries)) {
 				t.Errorf("schema %d has %s", schema, got)
+			}
+			_, ok, err := s.ReadJob(t.Context(), "b")
+			jobs, listErr := s.ListJobs(t.Context(), false)
+			workers, workersErr := s.ListWorkers(t.Context())
+			if err := errors.Join(err, listErr, workersErr); err != nil || ok || len(jobs)+len(workers) > 0 {
+				t.Errorf("schema %d has the jobs %v and the workers %v: %v", schema, jobs, workers, err)
 			}
 		})
 	}
