@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -62,7 +63,7 @@ func openWorker(s *Service, q journal.Queue) *worker {
 		wake:    make(chan struct{}, 1),
 		holds:   map[string]*journal.Hold{},
 		self: journal.Worker{
-			ID:      fmt.Sprintf("%s/%d/%s", host, os.Getpid(), rand.Text()[:6]),
+			ID:      journal.NewWorkerID(),
 			Host:    host,
 			PID:     os.Getpid(),
 			Version: app.Version(),
@@ -152,8 +153,45 @@ func (w *worker) renew(ctx context.Context) {
 	w.noteStore(ctx, err)
 	if err == nil {
 		w.renewed = begun
+		w.releaseEnded(ctx)
 		w.share(ctx)
 	}
+}
+
+// releaseEnded lets the runs of workers be taken at once whose processes are known to have ended, as after a kill and a new start on this machine.
+// Those of other machines are due when they have not been renewed.
+func (w *worker) releaseEnded(ctx context.Context) {
+	list, err := w.queue.ListWorkers(ctx)
+	if err != nil {
+		return
+	}
+	for i := range list {
+		if !list[i].HasEnded() {
+			continue
+		}
+		if err := w.releaseJobs(ctx, list[i].ID); err != nil {
+			w.service.log.Warn("the runs of a worker that has ended are due later", "worker", list[i].ID, "error", err)
+		}
+	}
+}
+
+// releaseJobs returns the jobs of a worker that has ended in the middle of them, and forgets the worker.
+func (w *worker) releaseJobs(ctx context.Context, id string) error {
+	jobs, err := w.queue.ListJobs(ctx, false)
+	if err != nil {
+		return err
+	}
+	reason := journal.LostWorker(0) + id + journal.LostWorker(1)
+	for i := range jobs {
+		if jobs[i].Worker != id {
+			continue
+		}
+		r := journal.Return{Reason: strings.TrimSpace(reason)}
+		if err := w.queue.ReturnJob(ctx, jobs[i].Thread, jobs[i].Token, r); err != nil {
+			return err
+		}
+	}
+	return w.queue.RemoveWorker(ctx, id)
 }
 
 // share returns runs of the queue of this service for which other workers have places.

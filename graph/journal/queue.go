@@ -5,6 +5,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"raddle.dev/graph/internal/process"
 )
 
 // Queue may be implemented by a Store that says which threads are to be driven, so that any worker on the store
@@ -139,6 +141,12 @@ type Worker struct {
 	// Driving is how many jobs it holds; a store sets it.
 	Driving int
 }
+
+// NewWorkerID returns an id that no other call returns, in any process.
+func NewWorkerID() string { return process.NewOwner() }
+
+// HasEnded reports whether the process of a worker with an id of NewWorkerID is known to have ended. Only processes of this host can be.
+func (w *Worker) HasEnded() bool { return process.HasOwnerEnded(w.ID) }
 
 // A Hold is a job that a worker has while it drives the thread. It is safe for concurrent use.
 type Hold struct {
