@@ -183,3 +183,35 @@ func (p *place) resume(t *testing.T) (graph.Result, error) {
 	}
 	return p.r.InvokeResume(t.Context(), graph.Resume{Thread: p.thread})
 }
+
+// What was handled is not carried along: a loop that handles a failure each time has a snapshot of the same size after each.
+func TestHandledFailuresAreNotKept(t *testing.T) {
+	count := graph.Last[int]("count")
+	size := func(times int) int {
+		r := kept(compile(t, graph.Def{
+			Name:  "g",
+			Keys:  []graph.AnyKey{count},
+			Start: []string{"try"},
+			Nodes: []graph.Node{
+				{Name: "try", OnError: "again", Run: fails("no")},
+				{Name: "again", Routes: []string{"try"}, Run: func(_ context.Context, s graph.State) (graph.Update, error) {
+					n := count.Get(s) + 1
+					if n == times {
+						return graph.Update{Goto: []string{graph.End}, Writes: []graph.Write{count.Set(n)}}, nil
+					}
+					return graph.Update{Goto: []string{"try"}, Writes: []graph.Write{count.Set(n)}}, nil
+				}},
+			},
+			Edges: []graph.Edge{edge("try", graph.End)},
+		}))
+		res, err := start(t, r)
+		is(t, graph.Done, res, err)
+		if err := history.Fork(t.Context(), r.Store, thread, 0, "copy"); err != nil {
+			t.Fatal(err)
+		}
+		return len(journalOf(t, r.Store, "copy")[0].Data)
+	}
+	if few, many := size(3), size(200); many > few+16 {
+		t.Errorf("a copy has %d bytes after 3 failures and %d after 200", few, many)
+	}
+}

@@ -232,7 +232,7 @@ func (s *Thread) applyStep(b *record.Parts) {
 	f.Step++
 	applyPatches(f, b.Patches)
 	applyFrontier(f, b)
-	f.Failures = append(f.Failures, b.Failures...)
+	keepFailures(f, b.Failures)
 	if f.Halted = b.Halted; f.Halted {
 		f.Value = b.Value
 	}
@@ -246,6 +246,12 @@ func applyPatches(f *record.Frame, ps []record.Patch) {
 			SetEntry(&f.Keys, p.Key, append(f.Keys[p.Key], p))
 		}
 	}
+}
+
+// keepFailures adds the failures of a step. Those of earlier steps that were handled have been: the records of their steps still have them.
+func keepFailures(f *record.Frame, added []record.Failure) {
+	f.Failures = slices.DeleteFunc(f.Failures, func(was record.Failure) bool { return was.Handler != "" })
+	f.Failures = append(f.Failures, added...)
 }
 
 func (s *Thread) applyEnd(b *record.Parts) {

@@ -169,10 +169,7 @@ func (c *coder) flag(p *bool) {
 
 // texts goes through a list of texts with its length; nil if it is empty.
 func (c *coder) texts(p *[]string) {
-	n := c.count(len(*p))
-	if c.mode != writing {
-		*p = makeList[string](n)
-	}
+	sizeList(c, p)
 	for i := range *p {
 		c.text(&(*p)[i])
 	}
@@ -219,10 +216,15 @@ func (c *coder) closeInner(in *coder) {
 	}
 }
 
-// makeList returns a list with a length; nil if it is 0.
-func makeList[T any](n int) []T {
-	if n == 0 {
-		return nil
+// sizeList goes through the length of a list, and unless it is being written makes the list with it; nil if it is empty. The caller goes through
+// its elements.
+func sizeList[T any](c *coder, p *[]T) {
+	n := c.count(len(*p))
+	if c.mode == writing {
+		return
 	}
-	return make([]T, n)
+	*p = nil
+	if n > 0 {
+		*p = make([]T, n)
+	}
 }

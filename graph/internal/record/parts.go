@@ -68,10 +68,7 @@ func PutPatch(b []byte, p Patch) []byte {
 
 // patches goes through a list of patches with its length.
 func (c *coder) patches(p *[]Patch) {
-	n := c.count(len(*p))
-	if c.mode != writing {
-		*p = makeList[Patch](n)
-	}
+	sizeList(c, p)
 	for i := range *p {
 		(*p)[i].walk(c)
 	}
@@ -87,10 +84,7 @@ type Task struct {
 
 // tasks goes through a list of tasks without their overlays.
 func (c *coder) tasks(p *[]Task) {
-	n := c.count(len(*p))
-	if c.mode != writing {
-		*p = makeList[Task](n)
-	}
+	sizeList(c, p)
 	for i := range *p {
 		t := &(*p)[i]
 		c.text(&t.Node)
@@ -132,10 +126,7 @@ type Failure struct {
 
 // failures goes through a list of failures.
 func (c *coder) failures(p *[]Failure) {
-	n := c.count(len(*p))
-	if c.mode != writing {
-		*p = makeList[Failure](n)
-	}
+	sizeList(c, p)
 	for i := range *p {
 		f := &(*p)[i]
 		c.text(&f.Path)
@@ -153,10 +144,7 @@ func (c *coder) failures(p *[]Failure) {
 type Arrival struct{ Join, Source string }
 
 func (c *coder) arrivals(p *[]Arrival) {
-	n := c.count(len(*p))
-	if c.mode != writing {
-		*p = makeList[Arrival](n)
-	}
+	sizeList(c, p)
 	for i := range *p {
 		c.text(&(*p)[i].Join)
 		c.text(&(*p)[i].Source)
@@ -167,10 +155,7 @@ func (c *coder) arrivals(p *[]Arrival) {
 type Tag struct{ Key, Tag string }
 
 func (c *coder) tags(p *[]Tag) {
-	n := c.count(len(*p))
-	if c.mode != writing {
-		*p = makeList[Tag](n)
-	}
+	sizeList(c, p)
 	for i := range *p {
 		c.text(&(*p)[i].Key)
 		c.text(&(*p)[i].Tag)
@@ -213,10 +198,7 @@ func (q *Question) walk(c *coder) {
 
 // openQuestions goes through a list of questions of which listings show the id and the prompt.
 func (c *coder) openQuestions(p *[]Question) {
-	n := c.count(len(*p))
-	if c.mode != writing {
-		*p = makeList[Question](n)
-	}
+	sizeList(c, p)
 	for i := range *p {
 		c.text(&(*p)[i].ID)
 		c.text(&(*p)[i].Prompt)
@@ -272,10 +254,7 @@ func (u *TaskUpdate) walk(c *coder) {
 	c.flag(&u.Goes)
 	c.texts(&u.Goto)
 	c.flag(&u.Sends)
-	n := c.count(len(u.Send))
-	if c.mode != writing {
-		u.Send = makeList[Send](n)
-	}
+	sizeList(c, &u.Send)
 	for i := range u.Send {
 		c.text(&u.Send[i].To)
 		c.patches(&u.Send[i].Over)

@@ -348,10 +348,7 @@ func (b *Parts) StartSize() int {
 }
 
 func (b *Parts) walkAnswers(d *coder) {
-	n := d.count(len(b.Answers))
-	if d.mode != writing {
-		b.Answers = makeList[PresetAnswer](n)
-	}
+	sizeList(d, &b.Answers)
 	for i := range b.Answers {
 		b.Answers[i].walk(d)
 	}

@@ -56,6 +56,7 @@ type Frame struct {
 	Asks     map[string]*AskedQuestion
 	Order    []string // keys of Asks, in order of asking
 	Above    bool     // there may be children; not recorded
+	// Failures are those that have ended a path since the run started, and those of the last step that tasks which run now handle.
 	Failures []Failure
 }
 
@@ -81,10 +82,7 @@ func (s *ThreadState) walk(c *coder) {
 	c.value(&s.Run.Value)
 	c.int(&s.Run.Failures)
 	c.value(&s.Meta)
-	n := c.count(len(s.Ahead))
-	if c.mode != writing {
-		s.Ahead = makeList[PresetAnswer](n)
-	}
+	sizeList(c, &s.Ahead)
 	for i := range s.Ahead {
 		s.Ahead[i].walk(c)
 		c.flag(&s.Ahead[i].Used)
@@ -191,11 +189,8 @@ func (f *Frame) walk(c *coder) {
 }
 
 func (f *Frame) walkQuestions(c *coder) {
-	n := c.count(len(f.Order))
-	if c.mode != writing {
-		f.Order = makeList[string](n)
-	}
-	if c.mode != writing && n > 0 {
+	sizeList(c, &f.Order)
+	if n := len(f.Order); c.mode != writing && n > 0 {
 		f.Asks = make(map[string]*AskedQuestion, n)
 	}
 	for i := range f.Order {
