@@ -24,7 +24,7 @@ import (
 var update = flag.Bool("update", false, "rewrite the decisions of testdata/decisions with what the code does now")
 
 // TestDecisions compares whole decisions, and so why something asks and not only that it does. Each archive of testdata/decisions is a place of its own, so
-// that one guard cannot hide that another is missing: its settings, its rules, its files below work/, home/, agent/ and outside/, its links, and calls with what is
+// that one guard cannot hide that another is missing: its settings, its rules, its files below shop/, home/, agent/ and outside/, its links, and calls with what is
 // decided about them.
 //
 // A call is a line such as "$ rm x", "read a.txt", "list src", "write a.txt", "call {...}", "host example.com:80", "hides a.txt", "outside",
@@ -105,8 +105,8 @@ func newRecordedRoom(t *testing.T, archive *txtar.Archive) (r recordedRoom, call
 	if err != nil {
 		t.Fatal(err)
 	}
-	r = recordedRoom{base: base, policy: permission.Policy{Workspace: filepath.Join(base, "work"), Home: filepath.Join(base, "home")}}
-	for _, dir := range []string{"work", "home", "agent", "outside"} {
+	r = recordedRoom{base: base, policy: permission.Policy{Workspace: filepath.Join(base, "shop"), Home: filepath.Join(base, "home")}}
+	for _, dir := range []string{"shop", "home", "agent", "outside"} {
 		if err := os.Mkdir(filepath.Join(base, dir), 0o755); err != nil {
 			t.Fatal(err)
 		}
