@@ -59,6 +59,7 @@ func (s *Service) stopRun(ctx context.Context, id string, stop func(*drive)) err
 		return err
 	}
 	if d := s.findDrive(detail.Run); d != nil {
+		d.wished.Store(true)
 		stop(d)
 		return nil
 	}
@@ -73,6 +74,7 @@ func (s *Service) stopRun(ctx context.Context, id string, stop func(*drive)) err
 			return err
 		}
 		if released {
+			s.worker.release(detail.Run)
 			s.feeds.noteStopped(detail.Run)
 			return nil
 		}
@@ -86,13 +88,17 @@ func (s *Service) stopWaiting(ctx context.Context, detail *runs.Detail) (stopped
 		return false, nil
 	}
 	job, ok, err := s.worker.readJob(ctx, detail.Snapshot.Thread)
-	if queued := s.dequeueRun(detail.Run); err != nil || !ok || job.Worker != "" && !queued {
+	queued := s.dequeueRun(detail.Run)
+	if err != nil || !ok || job.Worker != "" && !queued {
 		if queued {
 			s.enqueueRun(detail.Run)
 		}
 		return false, err
 	}
 	if err := s.worker.queue.FinishJob(ctx, job.Thread, job.Token); err != nil {
+		if queued {
+			s.enqueueRun(detail.Run)
+		}
 		return false, err
 	}
 	s.worker.release(detail.Run)

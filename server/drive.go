@@ -27,6 +27,7 @@ type drive struct {
 
 	receipt receipt
 	done    chan struct{} // closed when the run is released
+	wished  atomic.Bool   // a person has asked for its stop
 	again   bool          // the run waits for a place when the drive has ended; mu of the service guards it
 }
 
@@ -109,10 +110,12 @@ func (s *Service) launchRun(ctx context.Context, l launch) (runs.Point, error) {
 	run := l.run.ID
 	l.keep = s.files.hasMark(run)
 	d, err := s.reservePlace(ctx, run)
-	l.hold = s.worker.renewHold(run, l.run.Thread)
-	if err == nil {
-		l.mark, err = s.recovery.markRun(run)
+	if err != nil { // the drive that has the run goes on
+		l.run.Close()
+		return runs.Point{}, err
 	}
+	l.hold = s.worker.renewHold(run, l.run.Thread)
+	l.mark, err = s.recovery.markRun(run)
 	switch {
 	case err == nil && d != nil:
 		go s.workOn(d, l)
@@ -266,7 +269,16 @@ func (s *Service) resumeQueued(d *drive) {
 		return
 	}
 	m, wanted := s.files.readMark(d.run)
-	wanted = wanted || s.worker.holdsRun(d.run)
+	if !wanted {
+		wanted, err = s.worker.stillWants(d.ctx, d.run, run.Thread)
+	}
+	if err != nil {
+		s.worker.fail(d.run, err)
+		run.Close()
+		d.receipt.settle(runs.Point{}, err)
+		s.endDrive(d)
+		return
+	}
 	if !wanted || run.Waits() { // someone has stopped it meanwhile, or only answers can continue it
 		s.files.removeMark(d.run, m.ID)
 		s.worker.finish(d.run)
@@ -297,6 +309,9 @@ func (s *Service) workOn(d *drive, l launch) {
 			d.receipt.settle(at, nil)
 		},
 		Event: func(ev graph.Event) {
+			if _, step := ev.Body.(graph.StepCommitted); step {
+				s.worker.noteProgress(l.hold)
+			}
 			s.totals.countEvent(ev, s.process.Models.UsageCost)
 			f.handleEvent(ev)
 		}}

@@ -3,9 +3,9 @@ package server
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"os"
-	"strings"
 	"sync"
 	"time"
 
@@ -24,11 +24,6 @@ const (
 	takeEvery  = 500 * time.Millisecond // how often a worker with free places looks for jobs
 	busyDelay  = 2 * time.Second        // until a run is tried again that another process drives
 	awayDelay  = 5 * time.Second        // until a run is tried again for which the store did not answer
-
-	// runFormat is the newest format of the journals of runs that this program knows. A server with a lower one leaves
-	// such runs to others, so that two neighbouring versions may share a store: raise it when a drive writes what an
-	// older program cannot continue.
-	runFormat = 1
 )
 
 // maxAttempts is how many drives of a run may fail, one after the other, before no worker takes it any more.
@@ -40,9 +35,11 @@ type worker struct {
 	service *Service
 	queue   journal.Queue
 	wake    chan struct{} // has an element when a place has become free
-	stop    func()        // ends the loop
-	stopped sync.WaitGroup
-	renewed time.Time // when the jobs were renewed last; the loop uses it
+	// has an element when a run has finished a step that was tried before
+	progress chan struct{}
+	stop     func() // ends the loop
+	stopped  sync.WaitGroup
+	renewed  time.Time // when the jobs were renewed last; the loop uses it
 
 	mu    sync.Mutex // guards the fields below
 	self  journal.Worker
@@ -58,19 +55,29 @@ func openWorker(s *Service, q journal.Queue) *worker {
 	}
 	host, _ := os.Hostname()
 	return &worker{
-		service: s,
-		queue:   q,
-		wake:    make(chan struct{}, 1),
-		holds:   map[string]*journal.Hold{},
+		service:  s,
+		queue:    q,
+		wake:     make(chan struct{}, 1),
+		progress: make(chan struct{}, 1),
+		holds:    map[string]*journal.Hold{},
 		self: journal.Worker{
 			ID:      journal.NewWorkerID(),
 			Host:    host,
 			PID:     os.Getpid(),
 			Version: app.Version(),
-			Format:  runFormat,
-			Places:  s.options.MaxRuns, // 0: it drives nothing
+			Format:  runs.Format,
+			Places:  placesOf(&s.options),
 		},
 	}
+}
+
+// placesOf returns how many runs of others a service drives: none if it drives nothing, or only what it has started
+// itself.
+func placesOf(o *Options) int {
+	if o.NoWorker || !o.Recover {
+		return 0
+	}
+	return o.MaxRuns
 }
 
 // start takes over the runs that an older program has left in files, and starts the loop that renews jobs and looks for
@@ -100,8 +107,13 @@ func (w *worker) adoptMarks() error {
 		if err == nil && !d.Final && !d.Waits() {
 			err = w.queue.PutJob(context.Background(), journal.DriveJob{Thread: d.Snapshot.Thread, Run: run, Token: rand.Text()}, 0)
 		}
-		if err != nil && !is[*runs.UnknownError](err) {
+		switch {
+		case err == nil, is[*runs.UnknownError](err):
+		case failure.IsUnavailable(err) || journal.IsUnavailable(err):
 			return fmt.Errorf("run %s, which an earlier server has left: %w", run, err)
+		default: // the mark stays: the run is there again when it can be read
+			s.log.Error("a run that an earlier server has left is not continued: look at it with raddle runs show", "run", run, "error", err)
+			continue
 		}
 		s.files.removeMark(run, m.ID)
 	}
@@ -122,6 +134,8 @@ func (w *worker) work(ctx context.Context) {
 			return
 		case <-renew.C:
 			w.renew(ctx)
+		case <-w.progress:
+			w.renew(ctx)
 		case <-take.C:
 		case <-w.wake:
 		}
@@ -139,74 +153,46 @@ func (w *worker) requestTake() {
 	}
 }
 
-// renew extends the jobs of the service. If it has runs in its queue and others have places, it lets these have them.
+// renew extends the jobs of the service. If it has runs in its queue and others have places, it lets these have them. A
+// service that takes no runs of others is not recorded as long as it drives nothing.
 func (w *worker) renew(ctx context.Context) {
 	w.mu.Lock()
 	self := w.self
-	var tokens []string
+	var list []journal.Renewal
 	for _, h := range w.holds {
-		tokens = append(tokens, h.Job.Token)
+		list = append(list, h.Renewal())
 	}
 	w.mu.Unlock()
-	begun := time.Now()
-	err := w.queue.RenewJobs(ctx, self, tokens, jobTTL)
+	if len(list) == 0 && !w.service.options.Recover {
+		return
+	}
+	begun := time.Now().Round(0) // by the clock on the wall: a machine that has slept has not renewed
+	err := w.queue.RenewJobs(ctx, self, list, jobTTL)
 	w.noteStore(ctx, err)
 	if err == nil {
 		w.renewed = begun
-		w.releaseEnded(ctx)
-		w.share(ctx)
+		w.shareWork(ctx)
 	}
 }
 
-// releaseEnded lets the runs of workers be taken at once whose processes are known to have ended, as after a kill and a new start on this machine.
-// Those of other machines are due when they have not been renewed.
-func (w *worker) releaseEnded(ctx context.Context) {
-	list, err := w.queue.ListWorkers(ctx)
-	if err != nil {
-		return
-	}
-	for i := range list {
-		if !list[i].HasEnded() {
-			continue
-		}
-		if err := w.releaseJobs(ctx, list[i].ID); err != nil {
-			w.service.log.Warn("the runs of a worker that has ended are due later", "worker", list[i].ID, "error", err)
-		}
-	}
-}
-
-// releaseJobs returns the jobs of a worker that has ended in the middle of them, and forgets the worker.
-func (w *worker) releaseJobs(ctx context.Context, id string) error {
-	jobs, err := w.queue.ListJobs(ctx, false)
-	if err != nil {
-		return err
-	}
-	reason := journal.LostWorker(0) + id + journal.LostWorker(1)
-	for i := range jobs {
-		if jobs[i].Worker != id {
-			continue
-		}
-		r := journal.Return{Reason: strings.TrimSpace(reason)}
-		if err := w.queue.ReturnJob(ctx, jobs[i].Thread, jobs[i].Token, r); err != nil {
-			return err
-		}
-	}
-	return w.queue.RemoveWorker(ctx, id)
-}
-
-// share returns runs of the queue of this service for which other workers have places.
-func (w *worker) share(ctx context.Context) {
+// shareWork looks at the other workers: what one has left that has ended is due at once, and runs of the queue of this
+// service are for those that have places.
+func (w *worker) shareWork(ctx context.Context) {
 	s := w.service
-	if _, queued := s.CountDrives(); queued == 0 {
-		return
-	}
 	list, err := w.queue.ListWorkers(ctx)
 	if err != nil {
 		return
 	}
 	free := 0
-	for _, other := range list {
-		if other.ID != w.self.ID && !other.Draining && time.Since(other.Seen) < jobTTL {
+	for i := range list {
+		other := &list[i]
+		switch {
+		case other.ID == w.self.ID:
+		case other.State() == journal.WorkerEnded: // after a kill and a new start on this machine
+			if err := w.queue.RemoveWorker(ctx, other.ID); err != nil {
+				s.log.Warn("the runs of a worker that has ended are due later", "worker", other.ID, "error", err)
+			}
+		case other.State() == journal.WorkerWorks:
 			free += max(0, other.Places-other.Driving)
 		}
 	}
@@ -241,6 +227,13 @@ func (w *worker) take(ctx context.Context) {
 			w.giveUp(job)
 			continue
 		}
+		if h := w.heldOf(job.Run); h != nil && s.isActive(job.Run) { // it was renewed too late, and is driven here
+			if err := w.queue.PutJob(ctx, h.Job, jobTTL); err != nil {
+				s.log.Warn("the job of a run is not written again: others find that it is driven", "run", job.Run, "error", err)
+			}
+			continue
+		}
+		job.Format = max(job.Format, runs.Format)
 		w.mu.Lock()
 		w.holds[job.Run] = &journal.Hold{Job: *job, TTL: jobTTL}
 		w.mu.Unlock()
@@ -252,7 +245,7 @@ func (w *worker) take(ctx context.Context) {
 // giveUp lets no worker take a job any more.
 func (w *worker) giveUp(job *journal.DriveJob) {
 	s := w.service
-	s.log.Error("a run is given up: its drives fail", "run", job.Run, "attempts", job.Attempts-1, "reasons", job.Reasons)
+	s.log.Error("a run is given up: its drives fail; to try again: raddle resume "+job.Run, "run", job.Run, "attempts", job.Attempts-1, "reasons", job.DescribeReasons())
 	r := journal.Return{GiveUp: true}
 	if err := w.queue.ReturnJob(context.Background(), job.Thread, job.Token, r); err != nil {
 		s.log.Warn("a run could not be given up: the next worker tries it", "run", job.Run, "error", err)
@@ -275,14 +268,17 @@ func (w *worker) hold(run, thread string) *journal.Hold {
 			Run:      run,
 			Token:    rand.Text(),
 			Worker:   w.self.ID,
-			Format:   runFormat,
+			Format:   runs.Format,
 			Attempts: 1,
 		}}
 		w.holds[run] = h
 	}
 	h.SetEnd(journal.RemoveAtEnd)
-	if w.self.Draining || w.self.Places == 0 {
+	switch {
+	case w.service.options.NoWorker:
 		h.SetEnd(journal.ReturnAtEnd)
+	case w.self.Draining:
+		h.SetEnd(journal.ReturnIfStopped)
 	}
 	return h
 }
@@ -298,14 +294,44 @@ func (w *worker) renewHold(run, thread string) *journal.Hold {
 	return w.hold(run, thread)
 }
 
-// holdsRun reports whether the service holds the job of a run.
-func (w *worker) holdsRun(run string) bool {
+// heldOf returns what the service holds of a run; nil if it is nothing.
+func (w *worker) heldOf(run string) *journal.Hold {
 	if w == nil {
-		return false
+		return nil
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.holds[run] != nil
+	return w.holds[run]
+}
+
+// stillWants reports whether the job that the service holds of a run is still there: someone who has continued the run
+// elsewhere and stopped it has removed it.
+func (w *worker) stillWants(ctx context.Context, run, thread string) (bool, error) {
+	h := w.heldOf(run)
+	if h == nil {
+		return false, nil
+	}
+	job, ok, err := w.readJob(ctx, thread)
+	if err != nil {
+		return false, err
+	}
+	if !ok || job.Token != h.Job.Token {
+		w.release(run)
+		return false, nil
+	}
+	return true, nil
+}
+
+// noteProgress says that a drive has finished a step: what was tried before does not count any more, and the store
+// knows it at once if it was tried.
+func (w *worker) noteProgress(h *journal.Hold) {
+	if w == nil || h == nil || !h.NoteProgress() {
+		return
+	}
+	select {
+	case w.progress <- struct{}{}:
+	default:
+	}
 }
 
 // finish removes the job of a run that no one is to continue.
@@ -349,24 +375,46 @@ func (w *worker) fail(run string, err error) {
 	if w == nil {
 		return
 	}
-	w.mu.Lock()
-	h := w.holds[run]
-	w.mu.Unlock()
+	h := w.heldOf(run)
 	switch {
 	case h == nil:
 	case is[*runs.EndedError](err):
 		w.finish(run)
+	case w.service.IsDraining(), errors.Is(err, context.Canceled): // the drive did not fail: it was stopped
+		w.giveBack(run, journal.Return{})
 	case is[*runs.BusyError](err) || is[*graph.BusyError](err):
-		w.giveBack(run, journal.Return{Delay: busyDelay})
+		w.tryLater(run, h, journal.Return{Delay: busyDelay})
 	case failure.IsUnavailable(err) || journal.IsUnavailable(err):
-		w.giveBack(run, journal.Return{Delay: awayDelay})
-	case h.Job.Attempts >= maxAttempts:
-		w.service.log.Error("a run is given up: its drives fail", "run", run, "attempts", h.Job.Attempts, "error", err)
+		w.tryLater(run, h, journal.Return{Delay: awayDelay})
+	case h.Attempts() >= maxAttempts:
+		w.service.log.Error("a run is given up: its drives fail; to try again: raddle resume "+run, "run", run, "attempts", h.Attempts(), "error", err)
 		w.giveBack(run, journal.Return{Reason: err.Error(), GiveUp: true})
 	default:
-		w.service.log.Warn("a run is not continued now", "run", run, "attempt", h.Job.Attempts, "error", err)
-		w.giveBack(run, journal.Return{Reason: err.Error(), Delay: min(lookInterval<<(h.Job.Attempts-1), maxBackoff)})
+		w.service.log.Warn("a run is not continued now", "run", run, "attempt", h.Attempts(), "error", err)
+		w.tryLater(run, h, journal.Return{Reason: err.Error(), Delay: min(lookInterval<<max(0, h.Attempts()-1), maxBackoff)})
 	}
+}
+
+// tryLater lets the job of a run wait for its next attempt. A service that takes no runs of others tries its own again
+// itself, as long as it lives.
+func (w *worker) tryLater(run string, h *journal.Hold, r journal.Return) {
+	if w.service.options.Recover {
+		w.giveBack(run, r)
+		return
+	}
+	job := h.Job
+	if r.Reason != "" {
+		job.Attempts = h.Attempts() + 1
+	}
+	again := &journal.Hold{Job: job, TTL: h.TTL}
+	w.mu.Lock()
+	w.holds[run] = again
+	w.mu.Unlock()
+	time.AfterFunc(r.Delay, func() {
+		if w.heldOf(run) == again && !w.service.IsDraining() {
+			w.service.enqueueRun(run)
+		}
+	})
 }
 
 // settle is the end of a drive. What its last record has done to the job is done; this is for drives that ended without
@@ -389,7 +437,8 @@ func (w *worker) settle(d *drive, h *journal.Hold, status graph.Status, err erro
 	}
 }
 
-// drain lets the end of each drive return its job, because the service ends.
+// drain lets the end of each drive that is stopped now return its job, because the service ends. What a person has
+// stopped stays so.
 func (w *worker) drain() {
 	if w == nil {
 		return
@@ -397,8 +446,10 @@ func (w *worker) drain() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.self.Draining = true
-	for _, h := range w.holds {
-		h.SetEnd(journal.ReturnAtEnd)
+	for run, h := range w.holds {
+		if d := w.service.findDrive(run); d == nil || !d.wished.Load() {
+			h.SetEnd(journal.ReturnIfStopped)
+		}
 	}
 }
 

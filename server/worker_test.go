@@ -34,6 +34,13 @@ var workerTests = map[string]func(t *testing.T, f *fleet){
 	"Share":    testShare,
 	"GivenUp":  testGivenUp,
 	"Answer":   testAnswerOfACommand,
+
+	"AnswerThenChanged": testAnswerThenChanged,
+	"StoppedElsewhere":  testStoppedElsewhere,
+	"LostJobIsStopped":  testLostJobIsStopped,
+	"OwnRunsOnly":       testOwnRunsOnly,
+	"DrainKeepsWishes":  testDrainKeepsWishes,
+	"Attempts":          testAttempts,
 }
 
 func TestWorkers(t *testing.T) {
@@ -88,7 +95,7 @@ func (f *fleet) join(o Options) *Service {
 // await waits until a run has a status, as another process sees it.
 func (f *fleet) await(s *Service, run, status string, limit time.Duration) *RunState {
 	f.t.Helper()
-	for end := time.Now().Add(limit); ; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(limit); ; f.pause() {
 		st, err := s.ReadState(f.t.Context(), run)
 		if err == nil && st.Status == status {
 			return st
@@ -112,19 +119,26 @@ func (f *fleet) jobs(s *Service) []journal.DriveJob {
 // twoLeases is how long a run may be left alone after its server was killed.
 const twoLeases = 2 * leaseTTL
 
-// A server is killed in the middle of runs; another one, with files of its own, ends them within two leases, and repeats nothing that was recorded.
+// A server is killed in the middle of runs; another one, with files of its own, ends them within two leases, and
+// repeats nothing that was recorded.
 func testAdoption(t *testing.T, f *fleet) {
 	agent := filepath.Join(f.home, ".config", "raddle", "agents", "kill")
 	f.write(filepath.Join(agent, "graph.yaml"), killGraph)
 	f.write(filepath.Join(agent, "step.sh"), "sleep 0.03\necho '{}'\n")
 	cmd := startKilled(f.world, "one", storeVar+"="+f.store)
 	other := f.join(Options{MaxRuns: 3})
-	for n := 0; n < 2; time.Sleep(time.Millisecond) {
+	for n := 0; n < 2; f.pause() {
 		n = f.countAgent(other, "kill")
 	}
 	_ = cmd.Process.Kill()
 	_ = cmd.Wait()
 	killed := time.Now()
+	other.worker.shareWork(t.Context()) // its process has ended, so its runs are not waited for
+	for _, job := range f.jobs(other) {
+		if job.Worker != "" && job.Worker != other.worker.self.ID && time.Until(job.Due) > 0 {
+			t.Errorf("a run of the killed server waits: %+v", job)
+		}
+	}
 	list, err := other.process.Runs.ListRuns(t.Context(), "")
 	if err != nil || len(list) == 0 {
 		t.Fatal(list, err)
@@ -135,7 +149,7 @@ func testAdoption(t *testing.T, f *fleet) {
 			if time.Since(killed) > twoLeases {
 				t.Fatalf("after %v run %s is %s", time.Since(killed), st.Run, st.Status)
 			}
-			time.Sleep(20 * time.Millisecond)
+			f.pause()
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -186,7 +200,8 @@ func testNoWorker(t *testing.T, f *fleet) {
 	}
 }
 
-// An answer that a command records, which then ends, lets a server continue the run. Without a server the run waits for someone who resumes it.
+// An answer that a command records, which then ends, lets a server continue the run. Without a server the run waits for
+// someone who resumes it.
 func testAnswerOfACommand(t *testing.T, f *fleet) {
 	back := f.join(Options{})
 	list := []string{start(t, back, "ask"), start(t, back, "ask")}

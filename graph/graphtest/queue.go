@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"raddle.dev/graph/internal/record"
 	"raddle.dev/graph/journal"
 )
 
@@ -21,6 +22,9 @@ var queueCases = []storeCase{
 	{"WhichJobs", whichJobs},
 	{"JobsOfDeletedThreads", jobsOfDeletedThreads},
 	{"Workers", queueWorkers},
+	{"LostWorkers", lostWorkers},
+	{"Progress", progress},
+	{"HowADriveEnds", howADriveEnds},
 }
 
 // queue returns the queue of the store.
@@ -191,19 +195,101 @@ func jobEndsWithTheRecord(h *harness) {
 	}
 	late := newHold(job, leaseLong, journal.RemoveAtEnd)
 	h.mustAppendHeld(late, head, journal.KindClaim)
-	h.mustAppendHeld(newHold(journal.DriveJob{Thread: "t", Token: "y", Worker: "w2"}, leaseLong, journal.RemoveAtEnd), head+1, journal.KindClaim)
-	h.mustAppendHeld(late, head+2, journal.KindEnd)
-	if list := h.jobs(); len(list) != 1 || list[0].Token != "y" {
-		h.Errorf("the end of an earlier drive has left %+v", list)
+	other := journal.DriveJob{Thread: "t", Token: "y", Worker: "w2", Attempts: 1}
+	if err := h.queue().PutJob(h.Context(), other, leaseLong); err != nil {
+		h.Fatal(err)
 	}
 	if err := journal.Append(h.Context(), h.s, "t", 0, journal.Record{Kind: journal.KindEnd, Time: 1}); err == nil || len(h.jobs()) != 1 {
 		h.Errorf("an end that is refused (%v) has left %+v", err, h.jobs())
 	}
-	if err := journal.Append(h.Context(), h.s, "t", head+3, journal.Record{Kind: journal.KindEnd, Time: 1}); err != nil {
+	h.mustAppendHeld(late, head+1, journal.KindEnd) // no one has continued the thread: what has become of it counts
+	if list := h.jobs(); len(list) != 0 {
+		h.Errorf("the end of a drive that has lost its job has left %+v", list)
+	}
+	if err := h.queue().PutJob(h.Context(), other, leaseLong); err != nil {
+		h.Fatal(err)
+	}
+	if err := journal.Append(h.Context(), h.s, "t", head+2, journal.Record{Kind: journal.KindEnd, Time: 1}); err != nil {
 		h.Fatal(err)
 	}
 	if list := h.jobs(); len(list) != 0 {
 		h.Errorf("the end of a drive without a job of its own has left %+v", list)
+	}
+}
+
+// howADriveEnds ends drives with each status that their job depends on.
+func howADriveEnds(h *harness) {
+	head := int64(0)
+	for _, c := range []struct {
+		end    journal.AtEnd
+		status record.Status
+		stays  bool
+	}{
+		{journal.ReturnIfStopped, record.Paused, true},
+		{journal.ReturnIfStopped, record.Canceled, true},
+		{journal.ReturnIfStopped, record.Waiting, false},
+		{journal.ReturnIfStopped, record.Failed, false},
+		{journal.ReturnIfStopped, record.Done, false},
+		{journal.ReturnAtEnd, record.Waiting, true},
+		{journal.ReturnAtEnd, record.Done, false},
+		{journal.ReturnAtEnd, record.Abandoned, false},
+		{journal.RemoveAtEnd, record.Paused, false},
+	} {
+		hold := newHold(journal.DriveJob{Thread: "t", Token: "x", Worker: "w1"}, leaseLong, c.end)
+		h.mustAppendHeld(hold, head, journal.KindClaim)
+		end := record.Parts{Status: c.status}
+		headBytes, data := end.Append(uint8(journal.KindEnd), nil, nil)
+		rec := journal.Record{Kind: journal.KindEnd, Time: 1, Head: headBytes, Data: data}
+		if err := journal.Append(journal.WithHold(h.Context(), hold), h.s, "t", head+1, rec); err != nil {
+			h.Fatal(err)
+		}
+		head += 2
+		if list := h.jobs(); (len(list) == 1) != c.stays || c.stays && list[0].Worker != "" {
+			h.Errorf("at end %d with the status %d: the jobs are %+v", c.end, c.status, list)
+		}
+		for _, job := range h.jobs() {
+			h.finishJob(job)
+		}
+	}
+}
+
+// lostWorkers removes a worker that has ended in the middle of a job: another gets the job at once, and knows why.
+func lostWorkers(h *harness) {
+	h.mustAppendJob(journal.DriveJob{Thread: "t", Token: "x", Worker: "w1"}, leaseLong, 0, journal.KindStart)
+	h.mustAppendJob(journal.DriveJob{Thread: "u", Token: "x", Worker: "w2"}, leaseLong, 0, journal.KindStart)
+	h.takeNone("w3")
+	if err := h.queue().RemoveWorker(h.Context(), "w1"); err != nil {
+		h.Fatal(err)
+	}
+	job := h.takeOne("w3", leaseLong)
+	if job.Thread != "t" || job.Attempts != 2 || job.Reasons != journal.LostWorker(0)+"w1"+journal.LostWorker(1) {
+		h.Errorf("the job is %+v", job)
+	}
+}
+
+// progress tries a thread often: what was tried before a step was finished does not count.
+func progress(h *harness) {
+	h.mustAppendJob(journal.DriveJob{Thread: "t", Token: "x", Worker: "w1"}, leaseLong, 0, journal.KindStart)
+	h.returnJob(journal.DriveJob{Thread: "t", Token: "x"}, journal.Return{Reason: "it fell over"})
+	job := h.takeOne("w1", leaseLong)
+	for _, c := range []struct {
+		progress bool
+		attempts int
+		reasons  string
+	}{{false, 2, "it fell over\n"}, {true, 1, ""}} {
+		renewal := []journal.Renewal{{Token: job.Token, Progress: c.progress}}
+		if err := h.queue().RenewJobs(h.Context(), journal.Worker{ID: "w1"}, renewal, leaseLong); err != nil {
+			h.Fatal(err)
+		}
+		if got := h.jobs()[0]; got.Attempts != c.attempts || got.Reasons != c.reasons {
+			h.Errorf("progress %t: the job is %+v", c.progress, got)
+		}
+	}
+	for range 3 { // a return never counts below nothing
+		h.returnJob(job, journal.Return{})
+		if job = h.takeOne("w1", leaseLong); job.Attempts != 1 {
+			h.Errorf("after a return the job is %+v", job)
+		}
 	}
 }
 
@@ -246,18 +332,18 @@ func takenOnce(h *harness) {
 func othersTakeWhatIsNotRenewed(h *harness) {
 	h.mustAppendJob(journal.DriveJob{Thread: "t", Token: "x", Worker: "w1"}, leaseLong, 0, journal.KindStart)
 	// it is over at once
-	if err := h.queue().RenewJobs(h.Context(), journal.Worker{ID: "w1"}, []string{"x"}, -leaseShort); err != nil {
+	if err := h.queue().RenewJobs(h.Context(), journal.Worker{ID: "w1"}, []journal.Renewal{{Token: "x"}}, -leaseShort); err != nil {
 		h.Fatal(err)
 	}
 	job := h.takeOne("w2", leaseLong)
 	if job.Attempts != 2 || job.Reasons != journal.LostWorker(0)+"w1"+journal.LostWorker(1) {
 		h.Errorf("the job is %+v", job)
 	}
-	if err := h.queue().RenewJobs(h.Context(), journal.Worker{ID: "w1"}, []string{"x", job.Token}, -leaseShort); err != nil {
+	if err := h.queue().RenewJobs(h.Context(), journal.Worker{ID: "w1"}, []journal.Renewal{{Token: "x"}, {Token: job.Token}}, -leaseShort); err != nil {
 		h.Fatal(err)
 	}
 	h.takeNone("w3")
-	if err := h.queue().RenewJobs(h.Context(), journal.Worker{ID: "w2"}, []string{"x"}, -leaseShort); err != nil {
+	if err := h.queue().RenewJobs(h.Context(), journal.Worker{ID: "w2"}, []journal.Renewal{{Token: "x"}}, -leaseShort); err != nil {
 		h.Fatal(err)
 	}
 	h.takeNone("w3")
@@ -358,16 +444,15 @@ func queueWorkers(h *harness) {
 	h.mustAppendJob(journal.DriveJob{Thread: "t", Token: "x", Worker: "w1"}, leaseLong, 0, journal.KindStart)
 	for _, draining := range []bool{false, true} {
 		w.Draining = draining
-		before := time.Now().Add(-time.Minute)
 		if err := h.queue().RenewJobs(h.Context(), w, nil, leaseLong); err != nil {
 			h.Fatal(err)
 		}
 		list, err := h.queue().ListWorkers(h.Context())
-		if err != nil || len(list) != 1 || list[0].Seen.Before(before) {
+		if err != nil || len(list) != 1 || list[0].Silent < 0 || list[0].Silent > time.Minute {
 			h.Fatalf("the workers are %+v (%v)", list, err)
 		}
 		got := list[0]
-		got.Seen = time.Time{}
+		got.Silent = 0
 		want := w
 		want.Driving = 1
 		if got != want {

@@ -2,11 +2,13 @@ package journal
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"sync/atomic"
 	"time"
 
 	"raddle.dev/graph/internal/process"
+	"raddle.dev/graph/internal/record"
 )
 
 // Queue may be implemented by a Store that says which threads are to be driven, so that any worker on the store
@@ -50,14 +52,14 @@ type Jobs interface {
 
 // Workers are the workers of a Queue.
 type Workers interface {
-	// RenewJobs extends the jobs of a worker that have these tokens until ttl from now, and records that the worker
-	// lives. What it says about itself replaces what was recorded before.
-	RenewJobs(ctx context.Context, w Worker, tokens []string, ttl time.Duration) error
+	// RenewJobs extends jobs of a worker until ttl from now, and records that the worker lives. What it says about
+	// itself replaces what was recorded before. It does nothing about a job that has another token.
+	RenewJobs(ctx context.Context, w Worker, jobs []Renewal, ttl time.Duration) error
 
-	// ListWorkers returns the workers that have renewed their jobs in the last ten leases, by id.
+	// ListWorkers returns the workers that have renewed their jobs within [ForgottenAfter], by id.
 	ListWorkers(ctx context.Context) ([]Worker, error)
 
-	// RemoveWorker records that a worker has ended. Its jobs are due when they have not been renewed.
+	// RemoveWorker records that a worker has ended. Jobs that it has left are due at once.
 	RemoveWorker(ctx context.Context, id string) error
 }
 
@@ -98,6 +100,16 @@ type DriveJob struct {
 	GivenUp bool
 }
 
+// A Renewal is a job that its worker still has.
+type Renewal struct {
+	// Token is that of the job.
+	Token string
+
+	// Progress says that the drive has finished a step since the job was taken: what was tried before does not count
+	// any more.
+	Progress bool
+}
+
 // A Return says how a job waits again. The zero Return is for a drive that was stopped for a reason outside of its
 // thread, such as the end of its process: the job is due at once and the attempt does not count.
 type Return struct {
@@ -135,8 +147,8 @@ type Worker struct {
 	// Draining says that it takes no more jobs, because it ends.
 	Draining bool
 
-	// Seen is when it has renewed its jobs; a store sets it.
-	Seen time.Time
+	// Silent is for how long it has not renewed its jobs, by the clock of the store, which sets it.
+	Silent time.Duration
 
 	// Driving is how many jobs it holds; a store sets it.
 	Driving int
@@ -145,7 +157,8 @@ type Worker struct {
 // NewWorkerID returns an id that no other call returns, in any process.
 func NewWorkerID() string { return process.NewOwner() }
 
-// HasEnded reports whether the process of a worker with an id of NewWorkerID is known to have ended. Only processes of this host can be.
+// HasEnded reports whether the process of a worker with an id of NewWorkerID is known to have ended. Only processes of
+// this host can be.
 func (w *Worker) HasEnded() bool { return process.HasOwnerEnded(w.ID) }
 
 // A Hold is a job that a worker has while it drives the thread. It is safe for concurrent use.
@@ -156,8 +169,23 @@ type Hold struct {
 	// TTL is for how long the job belongs to the worker when it is written.
 	TTL time.Duration
 
-	end atomic.Int32
+	end      atomic.Int32
+	progress atomic.Bool
 }
+
+// NoteProgress says that the drive has finished a step. It reports whether earlier attempts counted until now.
+func (h *Hold) NoteProgress() (first bool) { return !h.progress.Swap(true) && h.Job.Attempts > 1 }
+
+// Attempts is how often the thread was tried since a step of it was finished, or a person has touched it.
+func (h *Hold) Attempts() int {
+	if h.progress.Load() {
+		return 1
+	}
+	return h.Job.Attempts
+}
+
+// Renewal returns what RenewJobs gets about the job.
+func (h *Hold) Renewal() Renewal { return Renewal{h.Job.Token, h.progress.Load()} }
 
 // AtEnd is what becomes of a job with the record that ends a drive of its thread.
 type AtEnd int32
@@ -166,12 +194,33 @@ const (
 	// RemoveAtEnd is for a drive that goes on as long as it can: what it has left needs a person, or nobody.
 	RemoveAtEnd AtEnd = iota
 
-	// ReturnAtEnd is for a drive that stops before it must: the job waits for any worker.
+	// ReturnIfStopped is for a drive that may be stopped before it must: then the job waits for any worker.
+	ReturnIfStopped
+
+	// ReturnAtEnd is for a drive that only records something: the job waits for any worker, unless the run has ended.
 	ReturnAtEnd
 
-	// KeepAtEnd is for a drive that only records something: its worker drives the thread later.
+	// KeepAtEnd is ReturnAtEnd for who drives the thread itself later.
 	KeepAtEnd
 )
+
+// returns reports whether the job waits for a worker again after the record that ends a drive.
+func (e AtEnd) returns(end *Record) bool {
+	if e != ReturnIfStopped && e != ReturnAtEnd {
+		return false
+	}
+	b := record.Parts{}
+	if b.ReadHead(uint8(KindEnd), end.Head) != nil {
+		return true
+	}
+	switch b.Status {
+	case record.Paused, record.Canceled:
+		return true
+	case record.Waiting:
+		return e == ReturnAtEnd // what was recorded may let another node of it work
+	}
+	return false
+}
 
 // SetEnd says what becomes of the job with the end of its drive. The zero Hold removes it.
 func (h *Hold) SetEnd(end AtEnd) { h.end.Store(int32(end)) }
@@ -190,8 +239,8 @@ func WithHold(ctx context.Context, h *Hold) context.Context {
 // A JobChange is what a Store that is a Queue does about a job in the transaction of some records. The zero JobChange
 // is nothing.
 type JobChange struct {
-	// Put says that the job is written, Remove that it is removed, and Return that it waits for any worker. At most one
-	// of them is true.
+	// Put says that the job is written, Remove that whichever there is is removed, and Return that it waits for any
+	// worker. At most one of them is true.
 	Put    bool
 	Remove bool
 	Return bool
@@ -203,9 +252,10 @@ type JobChange struct {
 	TTL time.Duration
 }
 
-// JobChangeOf returns what a Store that is a Queue does about the job of a thread together with records. A drive
-// without a job of its own removes that of another when it ends: who has continued a thread decides what becomes of it,
-// and a thread that its process has left without an end keeps its job.
+// JobChangeOf returns what a Store that is a Queue does about the job of a thread together with records. The end of a
+// drive that does not return its job removes whichever there is: who has continued a thread decides what becomes of it,
+// and its end is accepted only if no one has continued it since. A thread that its process has left without an end
+// keeps its job.
 func JobChangeOf(ctx context.Context, thread string, recs []Record) (c JobChange) {
 	h, _ := ctx.Value(holdKey{}).(*Hold)
 	if h != nil && h.Job.Thread == thread {
@@ -214,44 +264,102 @@ func JobChangeOf(ctx context.Context, thread string, recs []Record) (c JobChange
 	} else {
 		h = nil
 	}
-	ends := false
+	var end *Record
 	for i := range recs {
 		switch recs[i].Kind {
 		case KindStart, KindClaim, KindAnswer:
 			c.Put = h != nil
-			ends = false
+			end = nil
 		case KindEnd:
-			ends = true
+			end = &recs[i]
 		}
 	}
-	switch {
-	case !ends:
-	case h == nil || AtEnd(h.end.Load()) == RemoveAtEnd:
-		c.Remove = true
-		if c.Put { // there may be the job of another, which it would have replaced
-			c.Job.Token = ""
-		}
-		c.Put = false
-	case AtEnd(h.end.Load()) == ReturnAtEnd && c.Put:
-		c.Job.Worker = ""
-		c.Job.Attempts = 0
-		c.TTL = 0
-	case AtEnd(h.end.Load()) == ReturnAtEnd:
+	if end == nil || h != nil && AtEnd(h.end.Load()) == KeepAtEnd {
+		return c
+	}
+	if h == nil || !AtEnd(h.end.Load()).returns(end) {
+		return JobChange{Remove: true}
+	}
+	if !c.Put {
 		c.Return = true
+		return c
 	}
+	c.Job.Worker = ""
+	c.Job.Attempts = 0
+	c.TTL = 0
 	return c
 }
 
 // ListQueues returns the names of the queues whose jobs a worker takes.
 func (w *Worker) ListQueues() []string { return strings.Split(w.Queues, ",") }
 
-// WorkerLeases is for how many times the time of its jobs a worker is listed that does not renew them any more.
-const WorkerLeases = 10
+// How long a worker may be silent until others do not count on it, and until it is not listed any more.
+const (
+	SilentAfter    = 20 * time.Second
+	ForgottenAfter = 150 * time.Second
+)
+
+// A WorkerState is what others may expect of a worker.
+type WorkerState string
+
+// The states of a worker. Only one that works takes jobs.
+const (
+	WorkerWorks    WorkerState = "works"
+	WorkerEnded    WorkerState = "ended"    // its process
+	WorkerSilent   WorkerState = "silent"   // it has not renewed its jobs for SilentAfter
+	WorkerDraining WorkerState = "draining" // it takes no more jobs, because it ends
+	WorkerRequests WorkerState = "requests" // it has no places
+)
+
+// State returns the state of a worker that a Queue has listed.
+func (w *Worker) State() WorkerState {
+	switch {
+	case w.HasEnded():
+		return WorkerEnded
+	case w.Silent >= SilentAfter:
+		return WorkerSilent
+	case w.Draining:
+		return WorkerDraining
+	case w.Places <= 0:
+		return WorkerRequests
+	}
+	return WorkerWorks
+}
 
 // LostWorker returns what a Store writes before (0) and after (1) the id of a worker into the reasons of a job that the
 // worker has not renewed.
 func LostWorker(part int) string {
 	return [...]string{"worker ", " ended or stood still in the middle of it\n"}[part]
+}
+
+// DescribeReasons returns why attempts have failed, for people: each reason once, in the order in which they came
+// first, with how often it came.
+func (j *DriveJob) DescribeReasons() string {
+	var list []string
+	count := map[string]int{}
+	for line := range strings.Lines(j.Reasons) {
+		line = describeReason(strings.TrimSuffix(line, "\n"))
+		if count[line]++; count[line] == 1 {
+			list = append(list, line)
+		}
+	}
+	for i, line := range list {
+		if n := count[line]; n > 1 {
+			list[i] = fmt.Sprintf("%s (%d times)", line, n)
+		}
+	}
+	return strings.Join(list, "; ")
+}
+
+// describeReason returns a line of reasons for people: the host of a worker that was lost in place of its id.
+func describeReason(line string) string {
+	rest, lost := strings.CutPrefix(line, LostWorker(0))
+	id, lost := strings.CutSuffix(rest+"\n", LostWorker(1))
+	p, ok := process.ParseOwner(id)
+	if !lost || !ok {
+		return line
+	}
+	return "a server on " + p.Host + " ended or stood still in the middle of it"
 }
 
 // maxReason is the number of bytes of one reason that is kept.

@@ -22,9 +22,8 @@ const (
 			priority = EXCLUDED.priority, format = EXCLUDED.format, due = EXCLUDED.due, given_up = false,
 			attempts = CASE WHEN d.token = EXCLUDED.token THEN d.attempts ELSE EXCLUDED.attempts END,
 			reasons = CASE WHEN d.token = EXCLUDED.token THEN d.reasons ELSE '' END`
-	removeAnyJob  = ", j AS (DELETE FROM raddle_drive USING t WHERE name = $1)"
-	removeJob     = ", j AS (DELETE FROM raddle_drive USING t WHERE name = $1 AND token = $9)"
-	returnHeldJob = `, j AS (UPDATE raddle_drive SET worker = '', token = $10, due = clock_timestamp(), attempts = attempts - 1
+	removeJob     = ", j AS (DELETE FROM raddle_drive USING t WHERE name = $1)"
+	returnHeldJob = `, j AS (UPDATE raddle_drive SET worker = '', token = $10, due = clock_timestamp(), attempts = greatest(attempts - 1, 0)
 		FROM t WHERE name = $1 AND token = $9)`
 )
 
@@ -35,10 +34,8 @@ func changeJob(c journal.JobChange) (text string, args []any) {
 		return insertJob, jobArgs(&c.Job, c.TTL)
 	case c.Return:
 		return returnHeldJob, []any{[]byte(c.Job.Token), []byte(rand.Text())}
-	case c.Remove && c.Job.Token == "":
-		return removeAnyJob, nil
 	case c.Remove:
-		return removeJob, []any{[]byte(c.Job.Token)}
+		return removeJob, nil
 	}
 	return "", nil
 }
@@ -69,10 +66,12 @@ const (
 			attempts = d.attempts + 1, reasons = CASE WHEN d.worker = '' THEN d.reasons ELSE d.reasons || $7 || d.worker || $8 END
 		FROM c WHERE d.name = c.name RETURNING ` + jobColumns
 
-	renewJobs = "UPDATE raddle_drive SET due = clock_timestamp() + $2 * interval '1 microsecond' WHERE worker = $1 AND token = ANY($3)"
+	renewJobs = "UPDATE raddle_drive SET due = clock_timestamp() + $2 * interval '1 microsecond' WHERE worker = $1 AND worker <> '' AND token = ANY($3)"
+
+	noteProgress = "UPDATE raddle_drive SET attempts = 1, reasons = '' WHERE worker = $1 AND worker <> '' AND token = ANY($2) AND attempts > 1"
 
 	returnJob = `UPDATE raddle_drive SET worker = '', token = $3, due = clock_timestamp() + $4 * interval '1 microsecond',
-		attempts = attempts - $5, reasons = reasons || $6, given_up = $7 WHERE name = $1 AND token = $2`
+		attempts = greatest(attempts - $5, 0), reasons = reasons || $6, given_up = $7 WHERE name = $1 AND token = $2`
 
 	saveWorker = `INSERT INTO raddle_worker (id, host, pid, version, format, queues, places, draining, seen)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, clock_timestamp())
@@ -84,8 +83,12 @@ const (
 
 	forgetWorkers = "DELETE FROM raddle_worker WHERE seen < clock_timestamp() - $1 * interval '1 microsecond'"
 
-	listWorkers = `SELECT w.id, w.host, w.pid, w.version, w.format, w.queues, w.places, w.draining, w.seen,
-		(SELECT count(*) FROM raddle_drive d WHERE d.worker = w.id) FROM raddle_worker w ORDER BY w.id`
+	listWorkers = `SELECT w.id, w.host, w.pid, w.version, w.format, w.queues, w.places, w.draining,
+		(extract(epoch FROM clock_timestamp() - w.seen) * 1000000)::bigint,
+		(SELECT count(*) FROM raddle_drive d WHERE d.worker = w.id AND d.worker <> '')
+		FROM raddle_worker w WHERE w.seen >= clock_timestamp() - $1 * interval '1 microsecond' ORDER BY w.id`
+
+	releaseJobs = "UPDATE raddle_drive SET due = clock_timestamp() WHERE worker = $1 AND worker <> ''"
 )
 
 // TakeJobs implements journal.Queue.
@@ -141,15 +144,27 @@ func queryJobs(ctx context.Context, c *pgx.Conn, text string, args ...any) ([]jo
 }
 
 // RenewJobs implements journal.Queue.
-func (s *Store) RenewJobs(ctx context.Context, w journal.Worker, tokens []string, ttl time.Duration) error {
+func (s *Store) RenewJobs(ctx context.Context, w journal.Worker, jobs []journal.Renewal, ttl time.Duration) error {
+	var tokens, ahead []string
+	for _, job := range jobs {
+		tokens = append(tokens, job.Token)
+		if job.Progress {
+			ahead = append(ahead, job.Token)
+		}
+	}
 	err := s.sendWrite(ctx, func(ctx context.Context, c *pgx.Conn) error {
 		if _, err := execStatement(ctx, c, renewJobs, []byte(w.ID), ttl.Microseconds(), listBytes(tokens)); err != nil {
 			return err
 		}
+		if len(ahead) > 0 {
+			if _, err := execStatement(ctx, c, noteProgress, []byte(w.ID), listBytes(ahead)); err != nil {
+				return err
+			}
+		}
 		_, err := execStatement(ctx, c, saveWorker, []byte(w.ID), []byte(w.Host), int64(w.PID), []byte(w.Version), int64(w.Format),
 			[]byte(w.Queues), int64(w.Places), w.Draining)
 		if err == nil {
-			_, err = execStatement(ctx, c, forgetWorkers, (journal.WorkerLeases * ttl).Microseconds())
+			_, err = execStatement(ctx, c, forgetWorkers, journal.ForgottenAfter.Microseconds())
 		}
 		return err
 	})
@@ -197,8 +212,12 @@ func (s *Store) ReadJob(ctx context.Context, thread string) (job journal.DriveJo
 
 // ListJobs implements journal.Queue.
 func (s *Store) ListJobs(ctx context.Context, givenUp bool) (list []journal.DriveJob, err error) {
+	which := ""
+	if givenUp {
+		which = " WHERE given_up"
+	}
 	err = s.runRead(ctx, func(c *pgx.Conn) (err error) {
-		list, err = queryJobs(ctx, c, "SELECT "+jobColumns+" FROM raddle_drive d WHERE given_up OR NOT $1 ORDER BY name", givenUp)
+		list, err = queryJobs(ctx, c, "SELECT "+jobColumns+" FROM raddle_drive d"+which+" ORDER BY name")
 		return err
 	})
 	return list, s.explainError("list jobs", err)
@@ -208,16 +227,16 @@ func (s *Store) ListJobs(ctx context.Context, givenUp bool) (list []journal.Driv
 func (s *Store) ListWorkers(ctx context.Context) (list []journal.Worker, err error) {
 	err = s.runRead(ctx, func(c *pgx.Conn) error {
 		list = nil
-		rows, err := sendQuery(ctx, c, listWorkers)
+		rows, err := sendQuery(ctx, c, listWorkers, journal.ForgottenAfter.Microseconds())
 		if err != nil {
 			return err
 		}
 		defer rows.Close()
 		for rows.Next() {
 			var id, host, version, queues []byte
-			var pid, format, places, driving int64
+			var pid, format, places, silent, driving int64
 			var w journal.Worker
-			if err := rows.Scan(&id, &host, &pid, &version, &format, &queues, &places, &w.Draining, &w.Seen, &driving); err != nil {
+			if err := rows.Scan(&id, &host, &pid, &version, &format, &queues, &places, &w.Draining, &silent, &driving); err != nil {
 				return err
 			}
 			w.ID = string(id)
@@ -228,6 +247,7 @@ func (s *Store) ListWorkers(ctx context.Context) (list []journal.Worker, err err
 			w.Format = int(format)
 			w.Places = int(places)
 			w.Driving = int(driving)
+			w.Silent = time.Duration(silent) * time.Microsecond
 			list = append(list, w)
 		}
 		return rows.Err()
@@ -238,6 +258,9 @@ func (s *Store) ListWorkers(ctx context.Context) (list []journal.Worker, err err
 // RemoveWorker implements journal.Queue.
 func (s *Store) RemoveWorker(ctx context.Context, id string) error {
 	err := s.runWrite(ctx, func(ctx context.Context, c *pgx.Conn) error {
+		if _, err := execStatement(ctx, c, releaseJobs, []byte(id)); err != nil {
+			return err
+		}
 		_, err := execStatement(ctx, c, "DELETE FROM raddle_worker WHERE id = $1", []byte(id))
 		return err
 	})

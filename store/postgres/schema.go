@@ -73,6 +73,7 @@ CREATE TABLE raddle_drive ( -- which threads are to be driven
 	given_up boolean NOT NULL DEFAULT false
 ) WITH (fillfactor = 50);
 CREATE INDEX raddle_drive_due ON raddle_drive (priority DESC, due) WHERE NOT given_up;
+CREATE INDEX raddle_drive_given_up ON raddle_drive (name) WHERE given_up;
 CREATE INDEX raddle_drive_worker ON raddle_drive (worker) WHERE worker <> '';
 
 CREATE TABLE raddle_worker (

@@ -352,7 +352,7 @@ func testOlderFile(t *testing.T, path string) {
 	var ver int
 	var indexes string
 	const q = "SELECT user_version, (SELECT group_concat(name ORDER BY name) FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL) FROM pragma_user_version"
-	if err := db.QueryRowContext(context.Background(), q).Scan(&ver, &indexes); err != nil || ver != 5 || indexes != "drive_due,drive_token,expiry,snapshots" {
+	if err := db.QueryRowContext(context.Background(), q).Scan(&ver, &indexes); err != nil || ver != 5 || indexes != "drive_due,drive_given_up,drive_worker,expiry,snapshots" {
 		t.Errorf("version %d, indexes %s, %v", ver, indexes, err)
 	}
 }

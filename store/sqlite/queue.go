@@ -29,7 +29,8 @@ CREATE TABLE drive (
 	reasons  TEXT NOT NULL DEFAULT '',
 	given_up INTEGER NOT NULL DEFAULT 0
 ) WITHOUT ROWID;
-CREATE INDEX drive_token ON drive(token);
+CREATE INDEX drive_worker ON drive(worker) WHERE worker <> '';
+CREATE INDEX drive_given_up ON drive(name) WHERE given_up;
 CREATE INDEX drive_due ON drive(priority DESC, due) WHERE NOT given_up;
 CREATE TABLE worker (
 	id       TEXT PRIMARY KEY,
@@ -69,7 +70,7 @@ func (w *writer) appendWithJob(thread string, after int64, recs []journal.Record
 	if err := checkPlace(after, len(recs)); err != nil {
 		return err
 	}
-	const back = "UPDATE drive SET worker = '', token = ?3, due = ?4, attempts = attempts - 1 WHERE name = ?1 AND token = ?2"
+	const back = "UPDATE drive SET worker = '', token = ?3, due = ?4, attempts = max(attempts - 1, 0) WHERE name = ?1 AND token = ?2"
 	return w.runTransaction(func() error {
 		err := w.addRecords(thread, after, recs)
 		switch {
@@ -80,7 +81,7 @@ func (w *writer) appendWithJob(thread string, after int64, recs []journal.Record
 		case c.Return:
 			_, err = w.exec(back, thread, c.Job.Token, rand.Text(), time.Now().UnixMicro())
 		default:
-			_, err = w.exec("DELETE FROM drive WHERE name = ?1 AND (token = ?2 OR ?2 = '')", thread, c.Job.Token)
+			_, err = w.exec("DELETE FROM drive WHERE name = ?", thread)
 		}
 		return err
 	})
@@ -186,21 +187,22 @@ func (s *Store) useWriter(ctx context.Context, what string, f func(now time.Time
 }
 
 // RenewJobs implements journal.Queue.
-func (s *Store) RenewJobs(ctx context.Context, w journal.Worker, tokens []string, ttl time.Duration) error {
+func (s *Store) RenewJobs(ctx context.Context, w journal.Worker, jobs []journal.Renewal, ttl time.Duration) error {
 	const save = `INSERT INTO worker(id, host, pid, version, format, queues, places, draining, seen) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
 		ON CONFLICT(id) DO UPDATE SET host = ?2, pid = ?3, version = ?4, format = ?5, queues = ?6, places = ?7, draining = ?8, seen = ?9`
 	return s.useWriter(ctx, "renew jobs", func(now time.Time) error {
 		return s.w.runTransaction(func() error {
-			for _, token := range tokens {
-				const extend = "UPDATE drive SET due = ?3 WHERE worker = ?1 AND token = ?2"
-				if _, err := s.w.exec(extend, w.ID, token, now.Add(ttl).UnixMicro()); err != nil {
+			for _, job := range jobs {
+				const extend = `UPDATE drive SET due = ?3, attempts = iif(?4, min(attempts, 1), attempts), reasons = iif(?4, '', reasons)
+					WHERE worker = ?1 AND worker <> '' AND token = ?2`
+				if _, err := s.w.exec(extend, w.ID, job.Token, now.Add(ttl).UnixMicro(), job.Progress); err != nil {
 					return err
 				}
 			}
 			if _, err := s.w.exec(save, w.ID, w.Host, w.PID, w.Version, w.Format, w.Queues, w.Places, w.Draining, now.UnixMicro()); err != nil {
 				return err
 			}
-			_, err := s.w.exec("DELETE FROM worker WHERE seen < ?", now.Add(-journal.WorkerLeases*ttl).UnixMicro())
+			_, err := s.w.exec("DELETE FROM worker WHERE seen < ?", now.Add(-journal.ForgottenAfter).UnixMicro())
 			return err
 		})
 	})
@@ -221,7 +223,7 @@ func (s *Store) FinishJob(ctx context.Context, thread, token string) error {
 
 // ReturnJob implements journal.Queue.
 func (s *Store) ReturnJob(ctx context.Context, thread, token string, r journal.Return) error {
-	const put = `UPDATE drive SET worker = '', token = ?3, due = ?4, attempts = attempts - ?5, reasons = reasons || ?6, given_up = ?7
+	const put = `UPDATE drive SET worker = '', token = ?3, due = ?4, attempts = max(attempts - ?5, 0), reasons = reasons || ?6, given_up = ?7
 		WHERE name = ?1 AND token = ?2`
 	line, uncounted := r.Line()
 	return s.useWriter(ctx, fmt.Sprintf("return the job of thread %q", thread), func(now time.Time) error {
@@ -245,8 +247,12 @@ func (s *Store) ReadJob(ctx context.Context, thread string) (job journal.DriveJo
 
 // ListJobs implements journal.Queue. A file that is open for reading only shows no jobs.
 func (s *Store) ListJobs(ctx context.Context, givenUp bool) (list []journal.DriveJob, err error) {
+	which := ""
+	if givenUp {
+		which = " WHERE given_up"
+	}
 	err = s.readQueue(ctx, "list jobs", func() error {
-		list, err = s.w.queryJobs("SELECT "+jobColumns+" FROM drive WHERE given_up OR NOT ? ORDER BY name", givenUp)
+		list, err = s.w.queryJobs("SELECT " + jobColumns + " FROM drive" + which + " ORDER BY name")
 		return err
 	})
 	return list, err
@@ -262,14 +268,16 @@ func (s *Store) readQueue(ctx context.Context, what string, f func() error) erro
 
 // ListWorkers implements journal.Queue.
 func (s *Store) ListWorkers(ctx context.Context) (list []journal.Worker, err error) {
-	const text = `SELECT id, host, pid, version, format, queues, places, draining, seen, (SELECT count(*) FROM drive WHERE worker = id) FROM worker ORDER BY id`
+	const text = `SELECT id, host, pid, version, format, queues, places, draining, seen, (SELECT count(*) FROM drive WHERE worker = id AND worker <> '')
+		FROM worker WHERE seen >= ? ORDER BY id`
 	err = s.readQueue(ctx, "list workers", func() error {
 		list = nil
-		return s.w.query(text, nil, func(rows *sql.Rows) error {
+		now := time.Now()
+		return s.w.query(text, []any{now.Add(-journal.ForgottenAfter).UnixMicro()}, func(rows *sql.Rows) error {
 			var w journal.Worker
 			var seen int64
 			err := rows.Scan(&w.ID, &w.Host, &w.PID, &w.Version, &w.Format, &w.Queues, &w.Places, &w.Draining, &seen, &w.Driving)
-			w.Seen = time.UnixMicro(seen)
+			w.Silent = now.Sub(time.UnixMicro(seen))
 			list = append(list, w)
 			return err
 		})
@@ -279,8 +287,13 @@ func (s *Store) ListWorkers(ctx context.Context) (list []journal.Worker, err err
 
 // RemoveWorker implements journal.Queue.
 func (s *Store) RemoveWorker(ctx context.Context, id string) error {
-	return s.useWriter(ctx, "remove a worker", func(time.Time) error {
-		_, err := s.w.exec("DELETE FROM worker WHERE id = ?", id)
-		return err
+	return s.useWriter(ctx, "remove a worker", func(now time.Time) error {
+		return s.w.runTransaction(func() error {
+			if _, err := s.w.exec("UPDATE drive SET due = ?2 WHERE worker = ?1 AND worker <> ''", id, now.UnixMicro()); err != nil {
+				return err
+			}
+			_, err := s.w.exec("DELETE FROM worker WHERE id = ?", id)
+			return err
+		})
 	})
 }

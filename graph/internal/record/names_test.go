@@ -14,7 +14,7 @@ import (
 func TestStatusesAreThoseOfTheEngine(t *testing.T) {
 	for status, want := range map[record.Status]graph.Status{
 		record.Running: graph.Running, record.Done: graph.Done, record.Paused: graph.Paused, record.Failed: graph.Failed,
-		record.Abandoned: graph.Abandoned, record.Crashed: graph.Crashed,
+		record.Abandoned: graph.Abandoned, record.Waiting: graph.Waiting, record.Canceled: graph.Canceled, record.Crashed: graph.Crashed,
 	} {
 		if graph.Status(status) != want || status.Final() != want.Final() {
 			t.Errorf("status %d is %s (final: %v), want %s (%v)", status, graph.Status(status), status.Final(), want, want.Final())

@@ -16,8 +16,10 @@ type Status uint8
 const (
 	Running   Status = 0
 	Done      Status = 1
+	Waiting   Status = 2
 	Paused    Status = 3
 	Failed    Status = 4
+	Canceled  Status = 5
 	Abandoned Status = 10
 	Crashed   Status = 11
 )

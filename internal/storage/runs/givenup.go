@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
-	"strings"
 	"time"
 
 	"raddle.dev/graph/journal"
@@ -40,14 +39,15 @@ func WithServers(ctx context.Context, a *Archive, thread, run string) (with cont
 		return ctx, false
 	}
 	for _, w := range workers {
-		if w.Places == 0 || w.Draining || time.Since(w.Seen) > workerSeen {
+		if w.State() != journal.WorkerWorks {
 			continue
 		}
 		h := &journal.Hold{TTL: holdTTL, Job: journal.DriveJob{
-			Thread: thread,
-			Run:    run,
-			Token:  rand.Text(),
-			Format: w.Format,
+			Thread:   thread,
+			Run:      run,
+			Token:    rand.Text(),
+			Format:   Format,
+			Attempts: 1,
 		}}
 		h.SetEnd(journal.ReturnAtEnd)
 		return journal.WithHold(ctx, h), true
@@ -55,12 +55,13 @@ func WithServers(ctx context.Context, a *Archive, thread, run string) (with cont
 	return ctx, false
 }
 
-// How long ago a server must have been seen that counts as one that works, and when a server takes a run whose command
-// was killed in the middle of its record.
-const (
-	workerSeen = time.Minute
-	holdTTL    = 15 * time.Second
-)
+// holdTTL is in what time a server takes a run whose command was killed in the middle of its record.
+const holdTTL = 15 * time.Second
+
+// Format is the newest format of the journals of runs that this program knows. A server with a lower one leaves such
+// runs to others, so that two neighbouring versions may share a store: raise it when a drive writes what an older
+// program cannot continue.
+const Format = 1
 
 // mark gives a run that is given up this status, and why its drives have failed.
 func (g *givenUpSet) mark(ctx context.Context, st *Store, thread string, i *Info) error {
@@ -76,7 +77,7 @@ func (g *givenUpSet) mark(ctx context.Context, st *Store, thread string, i *Info
 		g.read = true
 		g.reasons = map[string]string{}
 		for _, job := range list {
-			g.reasons[job.Thread] = strings.TrimSuffix(job.Reasons, "\n")
+			g.reasons[job.Thread] = job.DescribeReasons()
 		}
 	}
 	if reasons, found := g.reasons[thread]; found {

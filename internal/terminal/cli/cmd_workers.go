@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	"slices"
 	"strconv"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"raddle.dev/graph/journal"
 	"raddle.dev/internal/base/failure"
 	"raddle.dev/internal/base/term"
+	"raddle.dev/internal/base/wording"
 	"raddle.dev/internal/process/app"
 	"raddle.dev/internal/storage/runs"
 	"raddle.dev/internal/terminal/console"
@@ -31,14 +33,14 @@ whether it ends. Then come the runs that wait for a server, and those that were 
 
 // A listedWorker is a server of the store.
 type listedWorker struct {
-	ID       string      `json:"id"`
-	Host     string      `json:"host"`
-	PID      int         `json:"pid"`
-	Version  string      `json:"version"`
-	Places   int         `json:"places"` // how many runs it drives at once at most; 0: it only answers requests
-	Draining bool        `json:"draining"`
-	Seen     time.Time   `json:"seen"`
-	Runs     []listedJob `json:"runs"`
+	ID      string              `json:"id"`
+	Host    string              `json:"host"`
+	PID     int                 `json:"pid"`
+	Version string              `json:"version"`
+	Places  int                 `json:"places"` // how many runs it drives at once at most; 0: it only answers requests
+	Silent  float64             `json:"silent"` // for how many seconds it has not said that it works
+	State   journal.WorkerState `json:"state"`
+	Runs    []listedJob         `json:"runs"`
 }
 
 // A listedJob is a run that a server drives, that waits for one, or that is given up.
@@ -91,14 +93,14 @@ func (l *listedQueue) read(ctx context.Context, st *runs.Store) error {
 	byID := map[string]*listedWorker{}
 	for _, w := range workers {
 		line := &listedWorker{
-			ID:       w.ID,
-			Host:     w.Host,
-			PID:      w.PID,
-			Version:  w.Version,
-			Places:   w.Places,
-			Draining: w.Draining,
-			Seen:     w.Seen,
-			Runs:     []listedJob{},
+			ID:      w.ID,
+			Host:    w.Host,
+			PID:     w.PID,
+			Version: w.Version,
+			Places:  w.Places,
+			Silent:  w.Silent.Seconds(),
+			State:   w.State(),
+			Runs:    []listedJob{},
 		}
 		byID[w.ID] = line
 		l.Workers = append(l.Workers, line)
@@ -111,7 +113,7 @@ func (l *listedQueue) read(ctx context.Context, st *runs.Store) error {
 
 // add adds a run to those of its server, or to those that have none.
 func (l *listedQueue) add(byID map[string]*listedWorker, job *journal.DriveJob) {
-	line := listedJob{Run: job.Run, Due: job.Due, Attempts: job.Attempts, Reasons: job.Reasons}
+	line := listedJob{Run: job.Run, Due: job.Due, Attempts: job.Attempts, Reasons: job.DescribeReasons()}
 	switch w := byID[job.Worker]; {
 	case job.GivenUp:
 		l.GivenUp = append(l.GivenUp, line)
@@ -132,8 +134,8 @@ func (l *listedQueue) print(con *console.Console) {
 			term.NewColumn("PROCESS", func(w *listedWorker) string { return strconv.Itoa(w.PID) }),
 			term.NewColumn("VERSION", func(w *listedWorker) string { return w.Version }),
 			term.NewColumn("RUNS", func(w *listedWorker) string { return strconv.Itoa(len(w.Runs)) + "/" + strconv.Itoa(w.Places) }),
-			term.NewColumn("SEEN", func(w *listedWorker) string { return runview.FormatAge(time.Since(w.Seen)) }),
-			term.NewColumn("", (*listedWorker).describe),
+			term.NewColumn("SEEN", func(w *listedWorker) string { return runview.FormatAge(time.Duration(w.Silent * float64(time.Second))) }),
+			term.NewColumn("", func(w *listedWorker) string { return workerStates[w.State] }),
 		)
 		for _, w := range l.Workers {
 			table.AddRow(w)
@@ -141,26 +143,22 @@ func (l *listedQueue) print(con *console.Console) {
 		con.PrintTable(table)
 	}
 	if n := len(l.Waiting); n > 0 {
-		con.PrintNote("%d of the runs wait for a server", n)
+		con.PrintNote("waiting for a server: %s", wording.FormatCount(n, "run"))
+	}
+	takes := func(w *listedWorker) bool { return w.State == journal.WorkerWorks }
+	if len(l.Workers) > 0 && !slices.ContainsFunc(l.Workers, takes) {
+		con.PrintNote("no server takes runs now; start one: raddle serve")
 	}
 	for _, job := range l.GivenUp {
-		con.PrintNote("given up: run %s, after %d attempts: %s", job.Run, job.Attempts, cmp.Or(plainText(job.Reasons), "no reason"))
+		reasons := cmp.Or(plainText(job.Reasons), "no reason")
+		con.PrintNote("given up: run %s, after %d attempts: %s\nnext: raddle resume %s", job.Run, job.Attempts, reasons, job.Run)
 	}
 }
 
-// workerSilent is how long ago a server was seen that probably does not work any more: its runs are those of others by
-// then.
-const workerSilent = 20 * time.Second
-
-// describe says what is unusual about a server.
-func (w *listedWorker) describe() string {
-	switch {
-	case time.Since(w.Seen) > workerSilent:
-		return "does not answer"
-	case w.Draining:
-		return "ends"
-	case w.Places == 0:
-		return "answers requests only"
-	}
-	return ""
+// workerStates say for people what is unusual about a server.
+var workerStates = map[journal.WorkerState]string{
+	journal.WorkerEnded:    "has ended",
+	journal.WorkerSilent:   "does not answer",
+	journal.WorkerDraining: "ends",
+	journal.WorkerRequests: "answers requests only",
 }
