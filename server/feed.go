@@ -25,7 +25,7 @@ type feed struct {
 	journal *runs.Follower // nil: there are no subscribers
 	at      position       // of the last event that was passed on
 	replies updates.Replies
-	remote  bool          // another process drives the run
+	remote  bool          // another process drives the run, or is to
 	stop    chan struct{} // ends the goroutine that looks at the journal; nil: there is none
 	look    chan struct{} // asks that goroutine to look now
 }
@@ -276,11 +276,11 @@ func (f *feed) lookOnce(ctx context.Context, view **runs.View) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.remote = d != nil && d.Status == runs.Running
+	f.remote = d != nil && runs.Works(d.Status)
 	if len(f.subs) > 0 { // after the status: nothing that was recorded before the end is left out
 		f.readJournal(ctx, active || f.remote)
 	}
-	asks := d != nil && d.Snapshot.Status == graph.Waiting
+	asks := d != nil && d.Snapshot.Status == graph.Waiting && d.Status != runs.Queued
 	for sub := range f.subs {
 		switch {
 		case err != nil:

@@ -16,6 +16,7 @@ import (
 	"raddle.dev/graph"
 	"raddle.dev/internal/base/failure"
 	"raddle.dev/internal/process/app"
+	"raddle.dev/internal/storage/runs"
 )
 
 // The agents of the tests.
@@ -312,7 +313,7 @@ func TestQueueOutlivesItsService(t *testing.T) {
 	if driven, queued := s.CountDrives(); driven != 2 || queued != 3 {
 		t.Fatalf("%d runs are driven, %d wait", driven, queued)
 	}
-	if st, err := s.ReadState(t.Context(), list[4]); err != nil || st.Status != Queued {
+	if st, err := s.ReadState(t.Context(), list[4]); err != nil || st.Status != runs.Queued {
 		t.Errorf("%+v %v", st, err)
 	}
 	if got := len(w.effects()); got != 2 {

@@ -3,9 +3,7 @@ package server
 import (
 	"context"
 	"encoding/json"
-	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"raddle.dev/flow"
@@ -13,9 +11,6 @@ import (
 	"raddle.dev/internal/storage/runs"
 	"raddle.dev/llm"
 )
-
-// Queued is the status of a run that waits for a place, in addition to those of package runs and of the engine.
-const Queued = "queued"
 
 // RunState is what a run is now.
 type RunState struct {
@@ -97,22 +92,10 @@ func (s *Service) newState(ctx context.Context, d *runs.View) (*RunState, error)
 		return nil, err
 	}
 	st.Usage, st.Cost = calls.Usage, s.sumCost(calls)
-	if slices.Contains([]string{runs.Crashed, graph.Paused.String(), graph.Canceled.String()}, d.Status) {
-		job, waits, err := s.worker.readJob(ctx, d.Snapshot.Thread)
-		switch {
-		case err != nil:
-			return nil, err
-		case waits && job.GivenUp:
-			st.Status = runs.GivenUp
-			st.Error = strings.TrimSuffix(job.Reasons, "\n")
-		case waits:
-			st.Status = Queued
-		}
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.isQueued(d.Run) {
-		st.Status = Queued
+		st.Status = runs.Queued
 	}
 	return st, nil
 }
@@ -155,7 +138,7 @@ func (s *Service) WaitRun(ctx context.Context, id string) (*RunState, error) {
 		if d == nil && !st.Final && s.countFinished() != finished {
 			continue // the state may be from before the end of a drive
 		}
-		if d == nil && st.Status != Queued && (st.Status != runs.Running || st.asks) {
+		if d == nil && (!runs.Works(st.Status) || st.asks && st.Status == runs.Running) {
 			return st, nil
 		}
 		var done chan struct{} // nil: another process drives the run, or it is queued

@@ -20,7 +20,7 @@ func EndFailedTurn(ctx context.Context, s *Service, agent, session string) error
 	if err != nil {
 		return nil // there is no such session yet; a start says what else is wrong
 	}
-	kept := []string{runs.Running, runs.Crashed, Queued, graph.Waiting.String(), graph.Paused.String()}
+	kept := []string{runs.Running, runs.Crashed, runs.Queued, graph.Waiting.String(), graph.Paused.String()}
 	if st.Final || slices.Contains(kept, st.Status) {
 		return nil
 	}

@@ -4,8 +4,10 @@ package server
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -171,12 +173,27 @@ func testAdoption(t *testing.T, f *fleet) {
 func testNoWorker(t *testing.T, f *fleet) {
 	front := f.join(Options{NoWorker: true})
 	run := start(t, front, "ask")
-	if st := f.await(front, run, Queued, leaseTTL); st.Final {
+	if st := f.await(front, run, runs.Queued, leaseTTL); st.Final {
 		t.Fatalf("it is %+v", st)
 	}
 	if n := len(f.effects()); n > 0 {
 		t.Errorf("a server that drives nothing has made %d effects", n)
 	}
+	sub, err := front.Subscribe(t.Context(), run, SubscribeOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	followed := make(chan []string)
+	go func() {
+		var kinds []string
+		for ev, err := range sub.Events() {
+			if err != nil {
+				kinds = append(kinds, err.Error())
+			}
+			kinds = append(kinds, fmt.Sprintf("%T", ev.Body))
+		}
+		followed <- kinds
+	}()
 	stopped := start(t, front, "ask")
 	if err := front.PauseRun(t.Context(), stopped); err != nil {
 		t.Fatal(err)
@@ -197,6 +214,10 @@ func testNoWorker(t *testing.T, f *fleet) {
 	}
 	if left := f.jobs(front); len(left) > 0 {
 		t.Errorf("jobs remain: %+v", left)
+	}
+	kinds := <-followed // through all its servers, and the question
+	if n := len(kinds); n == 0 || kinds[0] != "graph.RunStarted" || kinds[n-1] != "graph.RunEnded" || !slices.Contains(kinds, "graph.QuestionAnswered") {
+		t.Errorf("who follows the run sees %q", kinds)
 	}
 }
 
@@ -289,8 +310,17 @@ func testGivenUp(t *testing.T, f *fleet) {
 	}
 	f.await(back, lost, runs.GivenUp, leaseTTL)
 	list, err := back.process.Runs.ListRuns(t.Context(), "")
-	if err != nil || len(list) != 2 || list[0].Status != runs.GivenUp || list[1].Status != runs.GivenUp {
-		t.Errorf("the runs are %+v (%v)", list, err)
+	if err != nil || len(list) != 2 {
+		t.Fatalf("the runs are %+v (%v)", list, err)
+	}
+	for i := range list {
+		d, err := back.process.Runs.ReadRunDetail(t.Context(), list[i].Run)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d.Status != runs.GivenUp || d.Run == broken && d.Reason == "" || list[i].Status != d.Status || list[i].Reason != d.Reason {
+			t.Errorf("a list says %s (%s), the details %s (%s)", list[i].Status, list[i].Reason, d.Status, d.Reason)
+		}
 	}
 	if len(f.effects()) > 0 {
 		t.Errorf("the effects are %v", f.effects())

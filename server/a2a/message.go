@@ -134,7 +134,7 @@ func (t *tasks) continueTask(ctx context.Context, m *a2a.Message) (run, after st
 		_, err = t.service.AnswerRun(ctx, server.AnswerRequest{Run: st.Run, Answers: answers, Protocol: true})
 		return st.Run, after, err
 	}
-	if st.Status == graph.Paused.String() || st.Status == runs.Crashed {
+	if runs.NeedsResume(st.Status) {
 		return st.Run, after, t.service.ResumeRun(ctx, st.Run)
 	}
 	return "", "", a2a.NewError(a2a.ErrUnsupportedOperation, fmt.Sprintf("the task takes no message now: %s", st.Status))

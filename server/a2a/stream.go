@@ -8,6 +8,7 @@ import (
 
 	"raddle.dev/graph"
 	"raddle.dev/internal/report/updates"
+	"raddle.dev/internal/storage/runs"
 	"raddle.dev/server"
 )
 
@@ -35,7 +36,7 @@ func (t *tasks) streamRun(ctx context.Context, run, after string, yield func(a2a
 	}
 	if !task.Status.State.Terminal() || after == "" { // the stream says how the run ends
 		task.Status = a2a.TaskStatus{State: a2a.TaskStateWorking, Timestamp: task.Status.Timestamp}
-		if st.Status == server.Queued {
+		if st.Status == runs.Queued {
 			task.Status.State = a2a.TaskStateSubmitted
 		}
 	}

@@ -19,7 +19,7 @@ import (
 // stateOf returns the state of a task whose run has a status.
 func stateOf(status string) a2a.TaskState {
 	switch status {
-	case server.Queued:
+	case runs.Queued:
 		return a2a.TaskStateSubmitted
 	case runs.Running:
 		return a2a.TaskStateWorking
@@ -27,7 +27,7 @@ func stateOf(status string) a2a.TaskState {
 		return a2a.TaskStateCompleted
 	case graph.Canceled.String(), graph.Abandoned.String():
 		return a2a.TaskStateCanceled
-	case graph.Waiting.String(), graph.Paused.String(), runs.Crashed:
+	case graph.Waiting.String(), graph.Paused.String(), runs.Crashed, runs.GivenUp:
 		return a2a.TaskStateInputRequired
 	}
 	return a2a.TaskStateFailed

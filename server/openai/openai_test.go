@@ -12,12 +12,14 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"raddle.dev/graph"
+	"raddle.dev/internal/storage/runs"
 	"raddle.dev/server"
 	"raddle.dev/server/servertest"
 )
@@ -96,6 +98,7 @@ type world struct {
 	t       *testing.T
 	url     string
 	service *server.Service
+	stop    func()         // ends the service
 	caller  *server.Caller // of the requests; nil: none
 }
 
@@ -105,7 +108,7 @@ func newWorld(t *testing.T) *world {
 		"chat/config.yaml": chatConfig, "chat/transcript.yaml": chatTranscript, "page/graph.yaml": pageGraph,
 		"needy/config.yaml": needyConfig, "needy/transcript.yaml": "- {match: Be in Oslo, text: Hello from Oslo., repeat: true}\n", "broken/graph.yaml": "nodes: [",
 	})}
-	w.service, _ = w.Serve()
+	w.service, w.stop = w.Serve()
 	w.url = servertest.Listen(t, NewHandler(w.service), func() *server.Caller { return w.caller })
 	return w
 }
@@ -534,6 +537,40 @@ func TestScopes(t *testing.T) {
 	w.ask(prompt("page", "Ada"), HeaderRun, run).fails(t, 403, "missing_scope", "", "answer")
 	w.caller.Scopes = []server.Scope{server.ScopeRead, server.ScopeStart}
 	w.ask(prompt("chat", "say hello")).says(t, "Hello there.", "stop")
+}
+
+// A server that drives nothing answers when another one of the store has driven the run, whether that one takes it
+// before the request waits or later.
+func TestAServerThatDrivesNothing(t *testing.T) {
+	both(t, func(t *testing.T, w *world, form func(string) string) {
+		front, _ := w.ServeWith(server.Options{NoWorker: true, Recover: true})
+		w.url = servertest.Listen(t, NewHandler(front), func() *server.Caller { return nil })
+		w.stop()
+		var wg sync.WaitGroup
+		for range 3 {
+			wg.Go(func() {
+				w.ask(form(prompt("chat", "say hello"))).says(t, "Hello there.", "stop")
+			})
+		}
+		awaitQueued(t, front, 3)
+		w.ServeWith(server.Options{Recover: true})
+		wg.Wait()
+	})
+}
+
+// awaitQueued waits until runs of a store wait for a server.
+func awaitQueued(t *testing.T, s *server.Service, want int) {
+	t.Helper()
+	for {
+		count, err := s.CountRuns(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if count[runs.Queued] == want {
+			return
+		}
+		time.Sleep(10 * time.Millisecond) // nothing reports what the store holds
+	}
 }
 
 // A server that ends says so: the client may try again.

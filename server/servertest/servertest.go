@@ -51,14 +51,20 @@ func (h *Home) Write(path, text string) {
 	}
 }
 
-// Serve starts a service in a process of its own. stop ends both, and so does the end of the test.
+// Serve is ServeWith without options.
 func (h *Home) Serve() (s *server.Service, stop func()) {
+	h.t.Helper()
+	return h.ServeWith(server.Options{})
+}
+
+// ServeWith starts a service in a process of its own. stop ends both, and so does the end of the test.
+func (h *Home) ServeWith(o server.Options) (s *server.Service, stop func()) {
 	h.t.Helper()
 	p, err := app.Open(app.Options{Work: h.Work, Environ: []string{"HOME=" + h.Dir, "PATH=" + os.Getenv("PATH"), "RADDLE_BOX=false"}})
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	if s, err = server.New(p, server.Options{}); err != nil {
+	if s, err = server.New(p, o); err != nil {
 		h.t.Fatal(err)
 	}
 	ended := false

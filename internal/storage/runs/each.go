@@ -25,7 +25,7 @@ func (a *Archive) EachRun(ctx context.Context, prefix, below string) iter.Seq2[I
 		if st == nil {
 			return
 		}
-		w := &runWalk{ctx: ctx, store: st, below: below, yield: yield}
+		w := &runWalk{ctx: ctx, store: st, below: below, yield: yield, jobs: &jobSet{store: st}}
 		for t, err := range st.Threads(ctx, prefix) {
 			if err == nil && !isRunThread(t.Name) {
 				continue
@@ -54,8 +54,7 @@ type runWalk struct {
 	store *Store
 	below string
 	yield func(Info, error) bool
-
-	givenUp givenUpSet
+	jobs  *jobSet
 
 	sessions []listedThread // that have not been passed on; sorted as soon as the first thread below their names comes
 	sorted   bool
@@ -124,13 +123,10 @@ func (w *runWalk) pass(t listedThread) error {
 	var i Info
 	err := t.err
 	if err == nil {
-		i, err = w.store.describeRun(w.ctx, t.info)
+		i, err = w.store.describeListed(w.ctx, t.info, w.jobs)
 	}
 	if err == nil && i.Status == Crashed {
 		i, err = w.store.describeAgain(w.ctx, t.Name, i)
-	}
-	if err == nil && slices.Contains([]string{Crashed, graph.Paused.String(), graph.Canceled.String()}, i.Status) {
-		err = w.givenUp.mark(w.ctx, w.store, t.Name, &i)
 	}
 	if IsDamage(err) {
 		i = damagedInfo(Info{Run: t.Name}, err)

@@ -26,7 +26,7 @@ func (a *Archive) ListOpenRuns(ctx context.Context) (open []OpenRun, damaged []I
 	}
 	for _, r := range list {
 		switch r.Status {
-		case graph.Waiting.String(), graph.Paused.String(), graph.Crashed.String(), Running:
+		case graph.Waiting.String(), graph.Paused.String(), Crashed, Running, Queued, GivenUp:
 		case Damaged:
 			damaged = append(damaged, r)
 			continue

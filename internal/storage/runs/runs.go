@@ -19,10 +19,19 @@ import (
 // These are the statuses of a run in addition to those of the engine.
 const (
 	Running = "running"  // a process drives it
+	Queued  = "queued"   // a server of the store continues it as soon as one has a place
 	Crashed = "crashed"  // no process drives it, and the last one did not record that it stopped
-	GivenUp = "given-up" // it crashed or paused, and no server tries it again, because its drives failed
+	GivenUp = "given-up" // no server tries it again, because its drives failed
 	Damaged = "damaged"  // the store does not hold what was written
 )
+
+// Works reports whether a run with a status goes on without anyone.
+func Works(status string) bool { return status == Running || status == Queued }
+
+// NeedsResume reports whether a run with a status goes on only if someone resumes it.
+func NeedsResume(status string) bool {
+	return status == graph.Paused.String() || status == Crashed || status == GivenUp
+}
 
 // Info is one line of a list of runs.
 type Info struct {
@@ -81,12 +90,13 @@ func (a *Archive) ListRunTree(ctx context.Context) (infos []Info, depths []int, 
 	}
 	trees = slices.DeleteFunc(trees, func(b history.Branch) bool { return !isRunThread(b.Thread) })
 	slices.SortStableFunc(trees, func(a, b history.Branch) int { return strings.Compare(RunOf(a.Thread, a.Run), RunOf(b.Thread, b.Run)) })
+	jobs := &jobSet{store: st}
 	var add func(b history.Branch, depth int) error
 	add = func(b history.Branch, depth int) error {
 		var i Info
 		err := b.Damage
 		if err == nil {
-			i, err = st.describeRun(ctx, b.RunInfo)
+			i, err = st.describeListed(ctx, b.RunInfo, jobs)
 		}
 		if IsDamage(err) {
 			i = damagedInfo(Info{Run: b.Thread}, err)
@@ -129,7 +139,13 @@ func (s *Store) describeAgain(ctx context.Context, thread string, i Info) (Info,
 	return i, nil
 }
 
+// describeRun describes the newest run of a thread as it is now.
 func (s *Store) describeRun(ctx context.Context, d history.RunInfo) (Info, error) {
+	return s.describeListed(ctx, d, &jobSet{store: s, single: true})
+}
+
+// describeListed is describeRun for one of many runs, which look up their jobs in one set.
+func (s *Store) describeListed(ctx context.Context, d history.RunInfo, jobs *jobSet) (Info, error) {
 	_, session, _ := SessionOf(d.Thread)
 	if err := s.completeInfo(ctx, &d); err != nil {
 		return Info{}, err
@@ -149,7 +165,7 @@ func (s *Store) describeRun(ctx context.Context, d history.RunInfo) (Info, error
 	} else if d.Status == graph.Running {
 		i.Host, i.PID, _ = d.Lease.Holder()
 	}
-	return i, nil
+	return i, jobs.apply(ctx, d.Thread, &i)
 }
 
 // Detail is the state of a run, now or at an earlier point, as its journal records it.

@@ -36,6 +36,7 @@ func (a *Archive) ListSessions(ctx context.Context, agent string) ([]Session, er
 	if agent != "" {
 		prefix = NameSession(agent, "")
 	}
+	jobs := &jobSet{store: st}
 	var list []Session
 	for t, err := range st.Threads(ctx, prefix) {
 		if err != nil {
@@ -44,7 +45,7 @@ func (a *Archive) ListSessions(ctx context.Context, agent string) ([]Session, er
 		d, err := history.Describe(t)
 		var i Info
 		if err == nil {
-			i, err = st.describeRun(ctx, d)
+			i, err = st.describeListed(ctx, d, jobs)
 		}
 		if IsDamage(err) {
 			continue

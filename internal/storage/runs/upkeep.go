@@ -301,8 +301,8 @@ func (a *Archive) CompactStore(ctx context.Context) (before, after int64, err er
 	return c.Compact(ctx)
 }
 
-// ListEndedRuns returns the runs that ended or were cancelled at least done ago, and those that failed or crashed at
-// least failed ago; 0 leaves such runs out. It leaves out sessions, which may continue.
+// ListEndedRuns returns the runs that ended or were cancelled at least done ago, and those that failed, crashed or
+// were given up at least failed ago; 0 leaves such runs out. It leaves out sessions, which may continue.
 func (a *Archive) ListEndedRuns(ctx context.Context, done, failed time.Duration) ([]string, error) {
 	runs, err := a.ListRuns(ctx, "")
 	var ids []string
@@ -312,7 +312,7 @@ func (a *Archive) ListEndedRuns(ctx context.Context, done, failed time.Duration)
 		case r.Session != "":
 		case r.Final:
 			age = done
-		case r.Status == graph.Failed.String(), r.Status == Crashed:
+		case r.Status == graph.Failed.String(), r.Status == Crashed, r.Status == GivenUp:
 			age = failed
 		}
 		if age > 0 && time.Since(r.Updated) >= age {

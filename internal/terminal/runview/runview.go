@@ -77,7 +77,7 @@ func markStatus(status string) (mark string, style term.Style) {
 	switch status {
 	case graph.Done.String():
 		return "✓", term.Green
-	case graph.Waiting.String(), graph.Paused.String(), "pending", "queued":
+	case graph.Waiting.String(), graph.Paused.String(), "pending", runs.Queued:
 		return "⏸", term.Yellow
 	case runs.Running:
 		return "◐", term.Cyan
@@ -109,7 +109,7 @@ func DescribeWait(r runs.Info) string {
 			text += fmt.Sprintf(" (and %d more)", more)
 		}
 		return text
-	case r.Reason != "" && (r.Status == graph.Failed.String() || r.Status == runs.Damaged):
+	case r.Reason != "" && (r.Status == graph.Failed.String() || r.Status == runs.GivenUp || r.Status == runs.Damaged):
 		first, _, _ := strings.Cut(r.Reason, "\n")
 		return "(" + wording.CutText(first, 70, "…") + ")"
 	}

@@ -6,15 +6,9 @@ import (
 	"fmt"
 	"time"
 
+	"raddle.dev/graph"
 	"raddle.dev/graph/journal"
 )
-
-// A givenUpSet is the runs of a store that no server tries again, read when the first run is looked up. The zero
-// givenUpSet is not read yet.
-type givenUpSet struct {
-	read    bool
-	reasons map[string]string // by thread
-}
 
 // QueueOf returns the queue of a store: which of its threads are to be driven. It is nil if the store has none.
 func QueueOf(st *Store) journal.Queue {
@@ -63,26 +57,55 @@ const holdTTL = 15 * time.Second
 // program cannot continue.
 const Format = 1
 
-// mark gives a run that is given up this status, and why its drives have failed.
-func (g *givenUpSet) mark(ctx context.Context, st *Store, thread string, i *Info) error {
-	q := QueueOf(st)
-	if q == nil {
+// A jobSet is what servers are to do about runs of a store. single says that only one run is looked up; otherwise the
+// first look reads all jobs.
+type jobSet struct {
+	store  *Store
+	single bool
+
+	read bool
+	jobs map[string]*journal.DriveJob // by thread
+}
+
+// apply gives a run that nothing drives the status that its job says.
+func (js *jobSet) apply(ctx context.Context, thread string, i *Info) error {
+	q := QueueOf(js.store)
+	if q == nil || i.Status != graph.Waiting.String() && i.Status != graph.Canceled.String() && !NeedsResume(i.Status) {
 		return nil
 	}
-	if !g.read {
-		list, err := q.ListJobs(ctx, true)
-		if err != nil {
-			return explainStoreError(ctx, fmt.Errorf("which runs are given up: %w", err))
-		}
-		g.read = true
-		g.reasons = map[string]string{}
-		for _, job := range list {
-			g.reasons[job.Thread] = job.DescribeReasons()
-		}
-	}
-	if reasons, found := g.reasons[thread]; found {
+	job, err := js.find(ctx, q, thread)
+	switch {
+	case err != nil:
+		return explainStoreError(ctx, fmt.Errorf("whether a server continues the run: %w", err))
+	case job == nil:
+	case job.GivenUp:
 		i.Status = GivenUp
-		i.Reason = reasons
+		i.Reason = job.DescribeReasons()
+	default:
+		i.Status = Queued
 	}
 	return nil
+}
+
+// find returns the job of a thread; nil: it has none.
+func (js *jobSet) find(ctx context.Context, q journal.Queue, thread string) (*journal.DriveJob, error) {
+	if js.single {
+		job, ok, err := q.ReadJob(ctx, thread)
+		if err != nil || !ok {
+			return nil, err
+		}
+		return &job, nil
+	}
+	if !js.read {
+		list, err := q.ListJobs(ctx, false)
+		if err != nil {
+			return nil, err
+		}
+		js.read = true
+		js.jobs = map[string]*journal.DriveJob{}
+		for i := range list {
+			js.jobs[list[i].Thread] = &list[i]
+		}
+	}
+	return js.jobs[thread], nil
 }
