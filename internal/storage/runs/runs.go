@@ -49,6 +49,8 @@ type Info struct {
 	Reason    string         `json:"reason,omitempty"` // for a failure
 	From      *Point         `json:"from,omitempty"`   // for a fork: what was copied
 	Final     bool           `json:"-"`
+
+	line *runLine // what else the index says; nil: nothing
 }
 
 // threadName returns the name of the thread whose newest run it is.
@@ -67,7 +69,7 @@ type OpenQuestion struct {
 
 // ListRuns returns the runs whose ids begin with prefix, newest first.
 func (a *Archive) ListRuns(ctx context.Context, prefix string) (infos []Info, err error) {
-	for i, err := range a.EachRun(ctx, prefix, "") {
+	for i, err := range a.EachRun(ctx, RunRange{Prefix: prefix}) {
 		if err != nil {
 			return nil, err
 		}

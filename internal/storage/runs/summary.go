@@ -7,7 +7,7 @@ import (
 
 // A Summary is what a list shows of a run in addition to its Info.
 type Summary struct {
-	Prompt string        // "" if the command line did not start the run
+	Prompt string        // its beginning; "" if the command line did not start the run
 	Active time.Duration // how long drives have worked on it
 	Calls  Calls         // of models
 }
@@ -15,6 +15,9 @@ type Summary struct {
 // SummarizeRun reads the summary of a run that ListRuns or ListRunTree has returned: of a session, that of
 // its newest turn.
 func (a *Archive) SummarizeRun(ctx context.Context, i *Info) (sum Summary, err error) {
+	if i.line != nil {
+		return Summary{Prompt: i.line.Prompt, Active: i.line.Active, Calls: i.line.Calls}, nil
+	}
 	st, err := a.openExistingStore()
 	if err != nil {
 		return sum, err

@@ -1,0 +1,345 @@
+package runs
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"raddle.dev/flow"
+	"raddle.dev/graph"
+	"raddle.dev/graph/history"
+	"raddle.dev/graph/journal"
+)
+
+// A runLine is what lists show of the newest run of a thread: what the index of a store keeps, and how it goes on.
+type runLine struct {
+	history.Line
+	Prompt string // its beginning
+	Cut    bool   // there is more of it
+	Calls  Calls  // of models
+}
+
+// maxLinePrompt is the number of bytes of a prompt that a line has.
+const maxLinePrompt = 500
+
+// otherThread is the status of the line of a thread that is no run.
+const otherThread = "other"
+
+// add adds the next record of the thread.
+func (l *runLine) add(r *journal.Record) error {
+	if r.Kind == journal.KindStart {
+		l.Calls = Calls{}
+	}
+	l.Meta = nil
+	if err := l.Line.Add(r); err != nil {
+		return err
+	}
+	if rec, err := DecodeRecord(l.Meta); err == nil {
+		l.Prompt = cutText(rec.Prompt, maxLinePrompt)
+		l.Cut = len(l.Prompt) < len(rec.Prompt)
+	} else if r.Kind == journal.KindStart {
+		l.Prompt = ""
+		l.Cut = false
+	}
+	if r.Kind != journal.KindEffect {
+		return nil
+	}
+	e, err := history.DecodeEntry(*r)
+	if err != nil || !flow.IsReply(e.ID) {
+		return err
+	}
+	reply, err := flow.ReadReply(r.Data)
+	if err != nil {
+		return err
+	}
+	l.Calls.addRecorded(&reply, &e)
+	return nil
+}
+
+// cutText returns the beginning of a text, of at most n bytes and of whole characters.
+func cutText(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n]
+}
+
+// storedLine is what the index keeps of a runLine, as JSON.
+type storedLine struct {
+	Run       string         `json:"run,omitempty"` // of a session
+	Graph     string         `json:"graph,omitempty"`
+	Started   int64          `json:"started"` // Unix microseconds
+	Updated   int64          `json:"updated"`
+	Questions [][2]string    `json:"questions,omitempty"` // id and prompt
+	Reason    string         `json:"reason,omitempty"`
+	Head      int64          `json:"head"`
+	From      *journal.Point `json:"from,omitempty"`
+	Prompt    string         `json:"prompt,omitempty"`
+	Cut       bool           `json:"cut,omitempty"`
+	Active    time.Duration  `json:"active,omitempty"`
+	Driving   bool           `json:"driving,omitempty"`
+	Calls     *Calls         `json:"calls,omitempty"`
+}
+
+// statusesByName are the statuses that the engine records.
+var statusesByName = func() map[string]graph.Status {
+	all := map[string]graph.Status{}
+	for s := graph.Running; s <= graph.Crashed; s++ {
+		all[s.String()] = s
+	}
+	return all
+}()
+
+// encode returns the line as the index keeps it.
+func (l *runLine) encode() *journal.Line {
+	d := storedLine{
+		Graph:   l.Graph,
+		Started: l.Started.UnixMicro(),
+		Updated: l.Last,
+		Reason:  l.Reason,
+		Head:    l.Head,
+		Prompt:  l.Prompt,
+		Cut:     l.Cut,
+		Active:  l.Active,
+		Driving: l.Driving,
+	}
+	if l.Run != l.Thread {
+		d.Run = l.Run
+	}
+	for _, q := range l.Questions {
+		d.Questions = append(d.Questions, [2]string{q.ID, q.Prompt})
+	}
+	if l.From.Thread != "" {
+		d.From = &l.From
+	}
+	if l.Calls.Count > 0 {
+		d.Calls = &l.Calls
+	}
+	details, err := json.Marshal(d)
+	if err != nil {
+		return nil
+	}
+	return &journal.Line{Thread: l.Thread, Order: RunOf(l.Thread, l.Run), Status: l.Status.String(), Label: l.Label, Details: details}
+}
+
+// decodeLine reads a line of the index; ok is false if it does not say what there is.
+func decodeLine(from *journal.Line) (l *runLine, ok bool) {
+	var d storedLine
+	if from.Status == "" || json.Unmarshal(from.Details, &d) != nil {
+		return nil, false
+	}
+	l = &runLine{Prompt: d.Prompt, Cut: d.Cut}
+	l.RunInfo = history.RunInfo{
+		Thread:  from.Thread,
+		Run:     d.Run,
+		Label:   from.Label,
+		Graph:   d.Graph,
+		Started: time.UnixMicro(d.Started),
+		Updated: time.UnixMicro(d.Updated),
+		Reason:  d.Reason,
+		Head:    d.Head,
+	}
+	if l.Run == "" {
+		l.Run = l.Thread
+	}
+	if l.Status, ok = statusesByName[from.Status]; !ok {
+		return nil, false
+	}
+	for _, q := range d.Questions {
+		l.Questions = append(l.Questions, graph.Question{ID: q[0], Prompt: q[1]})
+	}
+	if d.From != nil {
+		l.From = *d.From
+	}
+	if d.Calls != nil {
+		l.Calls = *d.Calls
+	}
+	l.Active = d.Active
+	l.Driving = d.Driving
+	l.Last = d.Updated
+	return l, true
+}
+
+// A lineKeeper writes the line of each thread to which a process appends. It is safe for concurrent use.
+type lineKeeper struct {
+	store journal.Store
+	index journal.Index
+
+	mu    sync.Mutex
+	lines map[string]*runLine // as they are after the last append of this process
+}
+
+// maxKeptLines is how many lines a keeper remembers; it reads others again.
+const maxKeptLines = 4096
+
+// prepare returns the context with the line that a thread has after some records, if they change what a list shows, and
+// the line itself for [lineKeeper.note]. Without one, as for a thread whose records cannot be read, the index says only
+// that the thread is there.
+func (k *lineKeeper) prepare(ctx context.Context, thread string, after int64, recs []journal.Record) (context.Context, *runLine) {
+	if !isRunThread(thread) {
+		return journal.WithLine(ctx, &journal.Line{Thread: thread, Order: thread, Status: otherThread}), nil
+	}
+	l, err := k.find(ctx, thread, after)
+	if err != nil {
+		return ctx, nil
+	}
+	calls := l.Calls.Count
+	for i := range recs {
+		r := recs[i]
+		r.Seq = after + int64(i) + 1
+		if err := l.add(&r); err != nil {
+			return ctx, nil
+		}
+	}
+	if l.Calls.Count == calls && journal.LineOf(ctx, thread, after, recs) == nil {
+		return ctx, l
+	}
+	if line := l.encode(); line != nil {
+		ctx = journal.WithLine(ctx, line)
+	}
+	return ctx, l
+}
+
+// note remembers the line of a thread after an append, or forgets it; nil: the append has failed, or the line is not
+// known.
+func (k *lineKeeper) note(thread string, l *runLine) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if l == nil || !l.Driving {
+		delete(k.lines, thread)
+		return
+	}
+	if len(k.lines) >= maxKeptLines {
+		clear(k.lines)
+	}
+	k.lines[thread] = l
+}
+
+// find returns the line of a thread as it is after a record, for the caller to change.
+func (k *lineKeeper) find(ctx context.Context, thread string, after int64) (*runLine, error) {
+	k.mu.Lock()
+	kept := k.lines[thread]
+	k.mu.Unlock()
+	if kept != nil && kept.Head == after {
+		return kept.clone(), nil
+	}
+	if after <= 0 {
+		return newRunLine(thread), nil
+	}
+	l := newRunLine(thread)
+	stored, ok, err := k.index.ReadLine(ctx, thread)
+	if err != nil {
+		return nil, err
+	}
+	if ok {
+		if d, known := decodeLine(&stored); known && d.Head <= after {
+			l = d
+		}
+	}
+	return l, l.catchUp(ctx, k.store, after)
+}
+
+func newRunLine(thread string) *runLine {
+	l := &runLine{}
+	l.Thread = thread
+	return l
+}
+
+// catchUp adds the records of the thread that the line does not have, up to one (0: all).
+func (l *runLine) catchUp(ctx context.Context, st journal.Store, upTo int64) error {
+	if upTo > 0 && l.Head >= upTo {
+		return nil
+	}
+	for r, err := range journal.Records(ctx, st, l.Thread, journal.Range{After: l.Head, UpTo: upTo}) {
+		if err == nil {
+			err = l.add(&r)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// clone returns a line that can be changed.
+func (l *runLine) clone() *runLine {
+	c := *l
+	c.Calls.Models = slices.Clone(l.Calls.Models)
+	c.Calls.Flaws = slices.Clone(l.Calls.Flaws)
+	return &c
+}
+
+// recordedStatuses returns the statuses of lines among which the runs of a status are; nil: all.
+func recordedStatuses(status string) []string {
+	switch status {
+	case "", Running: // a process may hold a run that has ended
+		return nil
+	case Queued, GivenUp:
+		return []string{Crashed, graph.Paused.String(), graph.Canceled.String(), graph.Waiting.String()}
+	case Damaged:
+		return []string{}
+	}
+	return []string{status}
+}
+
+// ReindexRuns writes the lines of all threads whose lines say nothing, as those of a store that an earlier version has
+// written. noted is called after each thread, with the number of those that are left.
+func (a *Archive) ReindexRuns(ctx context.Context, noted func(left int)) error {
+	st, err := a.OpenStore()
+	if err != nil {
+		return err
+	}
+	index, ok := st.inside().(journal.Index)
+	if !ok {
+		return nil
+	}
+	const page = 256
+	r := journal.LineRange{Statuses: []string{}, Limit: page}
+	for {
+		list, err := index.ListLines(ctx, r)
+		if err != nil {
+			return explainStoreError(ctx, err)
+		}
+		for i := range list {
+			if err := st.fillLine(ctx, index, list[i].Thread); err != nil {
+				return err
+			}
+		}
+		if len(list) < page {
+			return nil
+		}
+		r.Below = list[page-1].Order
+		r.BelowThread = list[page-1].Thread
+		count, err := index.CountLines(ctx)
+		if err != nil {
+			return explainStoreError(ctx, err)
+		}
+		noted(count[""])
+	}
+}
+
+// fillLine writes the line of a thread whose line says nothing. One whose journal cannot be read keeps it.
+func (s *Store) fillLine(ctx context.Context, index journal.Index, thread string) error {
+	line := &journal.Line{Thread: thread, Order: thread, Status: otherThread}
+	if isRunThread(thread) {
+		l := newRunLine(thread)
+		err := l.catchUp(ctx, s.inside(), 0)
+		if IsDamage(err) || l.Head == 0 {
+			return nil
+		}
+		if err != nil {
+			return explainStoreError(ctx, err)
+		}
+		line = l.encode()
+	}
+	if line == nil {
+		return nil
+	}
+	return explainStoreError(ctx, index.FillLine(ctx, *line))
+}
