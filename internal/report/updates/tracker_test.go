@@ -254,7 +254,7 @@ func (p *play) direct(b byte) {
 		p.record++
 		p.count++
 		ev.Record = p.record
-		ev.Path = PlainPath(ev.Path) // as a journal has it
+		ev.Path = PlainPath(ev.Path) // as a server passes it on
 		ev.Body = graph.ValueEmitted{Value: said("", p.open[key]+piece, llm.ToolCall{ID: fmt.Sprint("c", p.count), Name: "look"})}
 		delete(p.open, key)
 		p.add(ev, true)

@@ -22,7 +22,7 @@ type Follower struct {
 	store   *Store                  // nil until the run was located
 	place   runRef                  // of the run in the store; last is set when a later turn of its session has started
 	last    int64                   // number of the newest record that was read
-	next    map[string][]string     // nodes that run next, by the path of their frame
+	next    map[string][]string     // nodes that run next, by the path of their frame in the journal
 	waiting []graph.Event           // starts of nodes, which happen only if the drive does not end first
 	calls   map[string]llm.ToolCall // requested calls by their path and id, until they start
 	asked   map[string]string       // ids of questions, by their path and what the journal calls them
@@ -44,8 +44,8 @@ const followBatch = 500
 const followBytes = 256 << 10
 
 // ReadEvents returns what the run has recorded since the last call, oldest first, as events: drives, nodes, steps,
-// replies, calls of tools and questions. Each has the number of its record. There are none of what the journal does not
-// hold, such as the text of a reply as it comes. A call reads at most a few hundred records; more says that there are
+// replies, calls of tools and questions. Each has the number of its record and the path that the event of the drive had.
+// There are none of what the journal does not hold, such as the text of a reply as it comes. A call reads at most a few hundred records; more says that there are
 // others, which the next call returns. live reports whether the run may record more soon: then the nodes that run next
 // count as started.
 func (f *Follower) ReadEvents(ctx context.Context, live bool) (events []graph.Event, more bool, err error) {
@@ -109,7 +109,7 @@ func (f *Follower) takeStarts() []graph.Event {
 
 // readEntry returns the events of one record.
 func (f *Follower) readEntry(ctx context.Context, e *history.Entry, r journal.Record) (events []graph.Event, err error) {
-	path := publicPath(e.Path)
+	path := drivePath(e.Path)
 	event := func(body graph.Body) graph.Event {
 		return graph.Event{Time: e.Time, Path: path, Step: e.Step, Record: e.Seq, Body: body}
 	}
@@ -120,7 +120,7 @@ func (f *Follower) readEntry(ctx context.Context, e *history.Entry, r journal.Re
 	case journal.KindStart, journal.KindFork, journal.KindClaim:
 		events = append(events, event(graph.RunStarted{Resumed: e.Kind != journal.KindStart}))
 	case journal.KindStep:
-		if from := f.next[path]; len(from) > 0 {
+		if from := f.next[e.Path]; len(from) > 0 {
 			content, err := history.DecodeContent(r)
 			if err != nil {
 				return nil, err
@@ -151,7 +151,7 @@ func (f *Follower) readEntry(ctx context.Context, e *history.Entry, r journal.Re
 	}
 	switch e.Kind {
 	case journal.KindStart, journal.KindFork, journal.KindCall, journal.KindStep, journal.KindEdit:
-		f.next[path] = e.Next
+		f.next[e.Path] = e.Next
 		for _, node := range e.Next {
 			start := event(graph.TaskStarted{})
 			start.Node = node

@@ -153,18 +153,34 @@ func PlainPath(journal string) string {
 
 // publicPath returns the path of nodes and agents that a path of the journal means,
 // without a slash at its end. The lead of a team has the path of the branch that it leads.
-func publicPath(journal string) string {
-	var parts []string
+func publicPath(journal string) string { return strings.Join(listPath(journal, false), "/") }
+
+// drivePath returns the path of a frame as the events of a drive have it: the nodes and agents above, each followed by
+// a slash. The lead of a team is one of them.
+func drivePath(journal string) string {
+	path := ""
+	for _, name := range listPath(journal, true) {
+		path += name + "/"
+	}
+	return path
+}
+
+// listPath returns the nodes and agents of a path of the journal, with or without the nodes of teams that only their
+// leads are below, and these leads.
+func listPath(journal string, leads bool) (names []string) {
 	for part := range strings.SplitSeq(strings.TrimSuffix(journal, "/"), "/") {
 		task, name, named := strings.Cut(part, "#")
-		if task = taskName(task); named && name == team.Lead {
+		if named && name == team.Lead && !leads {
 			continue
 		}
-		if parts = append(parts, task); named {
-			parts = append(parts, name)
+		if node := taskName(task); node != "" {
+			names = append(names, node)
+		}
+		if named && name != "" {
+			names = append(names, name)
 		}
 	}
-	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), "/")
+	return names
 }
 
 // taskName returns the public name of a task, step.node.index.

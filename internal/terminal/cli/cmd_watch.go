@@ -19,7 +19,6 @@ import (
 	"raddle.dev/internal/report/overview"
 	"raddle.dev/internal/report/progress"
 	"raddle.dev/internal/report/question"
-	"raddle.dev/internal/report/updates"
 	"raddle.dev/internal/storage/runs"
 	"raddle.dev/internal/terminal/console"
 	"raddle.dev/internal/terminal/runview"
@@ -118,7 +117,6 @@ func newWatchedEvents(ctx context.Context, con *console.Console, p *app.Process,
 	}
 	handle := newWatchedLines(con, a.Agent)
 	return func(ev graph.Event) {
-		ev.Path = updates.PlainPath(ev.Path) // the narrator and the lines read paths as those of a drive
 		if _, ok := ev.Body.(graph.TaskStarted); ok {
 			ev.Body = graph.TaskStarted{Kind: kinds[ev.Path+ev.Node]}
 		}
