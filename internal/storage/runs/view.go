@@ -96,21 +96,28 @@ func (v *View) readFirst(ctx context.Context) error {
 // Update reads what the run has recorded since the view was read, and only that, as long as no other turn of its
 // session has started. A view of an earlier point does not change. After an error, the view must not be used.
 func (v *View) Update(ctx context.Context) error {
-	if v.limit > 0 {
+	if v.At > 0 {
 		return nil
 	}
 	run := v.Run
-	named := v.named
+	if !v.named {
+		if err := v.readAgain(ctx, v.Snapshot.Thread); err != nil || v.Run == run {
+			return err
+		}
+		return v.readAgain(ctx, run)
+	}
 	if err := v.readRecords(ctx, 0); err != nil {
 		return err
 	}
-	if err := v.describeRun(ctx); err != nil {
+	if err := v.describeRun(ctx); err != nil || v.Run == run {
 		return err
 	}
-	if named && v.Run == run {
-		return nil
-	}
-	read, err := v.archive.readView(ctx, run, v.emptyParts())
+	return v.readAgain(ctx, run)
+}
+
+// readAgain makes the view that of a run, by its id or by the name of its thread.
+func (v *View) readAgain(ctx context.Context, id string) error {
+	read, err := v.archive.readView(ctx, id, v.emptyParts())
 	if err == nil {
 		*v = *read
 	}
@@ -239,17 +246,26 @@ func (v *View) findOriginal(ctx context.Context) error {
 	}
 	other := newView(v.archive, st, found, v.emptyParts())
 	other.turns = false
-	other.limit = v.At
-	if err := other.readRecords(ctx, cmp.Or(v.At, found.last)); err != nil {
+	other.named = false
+	other.limit = v.limitIn(found.thread)
+	if err := other.readRecords(ctx, cmp.Or(other.limit, found.last)); err != nil {
 		return err
 	}
-	v.store = other.store
-	v.place = other.place
-	v.reading = other.reading
-	v.parts = other.parts
-	v.models = other.models
-	v.points = other.points
+	other.Detail = v.Detail
+	*v = *other
 	return nil
+}
+
+// limitIn returns the last record that counts in a thread that has the run (0: all of the run do). The records of a
+// branch have other numbers than those that it was copied from: of these, the ones up to the point that was copied.
+func (v *View) limitIn(thread string) int64 {
+	switch thread {
+	case v.place.thread:
+		return v.At
+	case v.Snapshot.From.Thread:
+		return v.Snapshot.From.Seq
+	}
+	return 0
 }
 
 // readRest reads what came after the last record that counts.

@@ -283,7 +283,8 @@ func TestPassesOverAJournal(t *testing.T) {
 	}
 }
 
-// A turn that was copied into a branch is read where it was made.
+// A turn that was copied into a branch is read where it was made, up to the point that was copied, whichever record of
+// the branch is named.
 func TestViewOfACopiedTurn(t *testing.T) {
 	st := journal.NewMemory()
 	a := NewArchive(config.Dirs{State: t.TempDir()}, "")
@@ -291,26 +292,55 @@ func TestViewOfACopiedTurn(t *testing.T) {
 		t.Fatal(err)
 	}
 	session := NameSession("counter", "main")
-	r := &graph.Runner{Graph: compileCounter(t), Store: st}
-	if _, err := r.Invoke(t.Context(), graph.Input{Thread: session, Run: "s1", Label: "counter", Set: agent.Turn("How many?")}); err != nil {
-		t.Fatal(err)
+	for _, id := range []string{"s1", "s2"} {
+		r := &graph.Runner{Graph: compileCounter(t), Store: st}
+		if _, err := r.Invoke(t.Context(), graph.Input{Thread: session, Run: id, Label: "counter", Set: agent.Turn("How many?")}); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if err := history.Fork(t.Context(), st, session, 0, session+"~2"); err != nil {
-		t.Fatal(err)
-	}
-	v, err := a.ReadView(t.Context(), session+"~2")
+	first, err := a.ReadView(t.Context(), "s1")
 	if err != nil {
 		t.Fatal(err)
 	}
-	calls, err := v.ReadModels(t.Context())
-	if err != nil || calls.Count != 2 || len(v.ToolCalls()) != 2 || v.Session != "main~2" {
-		t.Errorf("%d calls of models and %d of tools in session %s, %v", calls.Count, len(v.ToolCalls()), v.Session, err)
+	for _, f := range []struct {
+		from string
+		at   int64
+		to   string
+	}{
+		{session, 0, session + "~2"},
+		{session, first.Snapshot.Head, session + "~3"},
+		{session + "~2", 0, session + "~4"},
+	} {
+		if err := history.Fork(t.Context(), st, f.from, f.at, f.to); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if err := v.Update(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if calls, err := v.ReadModels(t.Context()); err != nil || calls.Count != 2 {
-		t.Errorf("after an update, %d calls of models, %v", calls.Count, err)
+	for _, c := range []struct {
+		point   string
+		session string
+		run     string
+	}{
+		{"~2", "main~2", "s2"},
+		{"~2@1", "main~2", "s2"},
+		{"~3", "main~3", "s1"},
+		{"~3@1", "main~3", "s1"},
+		{"~4", "main~4", "s2"},
+		{"~4@1", "main~4", "s2"},
+	} {
+		v, err := a.ReadView(t.Context(), session+c.point)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, when := range []string{"read", "updated"} {
+			calls, err := v.ReadModels(t.Context())
+			if err != nil || calls.Count != 2 || len(v.Moments()) != len(first.Moments()) || len(v.ToolCalls()) != 2 || v.Run != c.run || v.Session != c.session {
+				t.Errorf("%s, %s: %d calls of models, %d moments and %d calls of tools of run %s in session %s, %v; want 2, %d and 2 of %s in %s",
+					c.point, when, calls.Count, len(v.Moments()), len(v.ToolCalls()), v.Run, v.Session, err, len(first.Moments()), c.run, c.session)
+			}
+			if err := v.Update(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
 }
 
