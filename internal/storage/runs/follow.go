@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 
 	"raddle.dev/agent"
@@ -21,7 +22,8 @@ type Follower struct {
 	id      string
 	store   *Store                  // nil until the run was located
 	place   runRef                  // of the run in the store; last is set when a later turn of its session has started
-	last    int64                   // number of the newest record that was read
+	reading *history.Reading        // of the thread, from its first record; nil until the run was located
+	last    int64                   // number of the newest record of the run that was read
 	next    map[string][]string     // nodes that run next, by the path of their frame in the journal
 	waiting []graph.Event           // starts of nodes, which happen only if the drive does not end first
 	calls   map[string]llm.ToolCall // requested calls by their path and id, until they start
@@ -33,7 +35,7 @@ func (a *Archive) FollowRun(id string) *Follower {
 	return &Follower{archive: a, id: id, next: map[string][]string{}, calls: map[string]llm.ToolCall{}, asked: map[string]string{}}
 }
 
-// Last returns the number of the newest record that was read.
+// Last returns the number of the newest record of the run that was read; 0: there is none.
 func (f *Follower) Last() int64 { return f.last }
 
 // followBatch is the largest number of records whose events one call returns.
@@ -45,8 +47,8 @@ const followBytes = 256 << 10
 
 // ReadEvents returns what the run has recorded since the last call, oldest first, as events: drives, nodes, steps,
 // replies, calls of tools and questions. Each has the number of its record and the path that the event of the drive had.
-// There are none of what the journal does not hold, such as the text of a reply as it comes. A call reads at most a few hundred records; more says that there are
-// others, which the next call returns. live reports whether the run may record more soon: then the nodes that run next
+// There are none of what the journal does not hold, such as the text of a reply as it comes. A call reads at most a few hundred records, also those before a turn of
+// a session; more says that there are others, which the next call reads. live reports whether the run may record more soon: then the nodes that run next
 // count as started.
 func (f *Follower) ReadEvents(ctx context.Context, live bool) (events []graph.Event, more bool, err error) {
 	if err := f.locateRun(ctx); err != nil {
@@ -55,26 +57,28 @@ func (f *Follower) ReadEvents(ctx context.Context, live bool) (events []graph.Ev
 	at := &f.place
 	size := 0
 	count := 0
-	span := journal.Range{After: max(f.last, at.first-1), UpTo: at.last, Limit: followBatch}
-	for r, err := range journal.Records(ctx, f.store, at.thread, span) {
+	span := journal.Range{After: f.reading.Head(), UpTo: at.last, Limit: followBatch}
+	for r, err := range f.store.Read(ctx, at.thread, span) {
+		if err != nil {
+			return nil, false, fmt.Errorf("read thread %s: %w", at.thread, err)
+		}
+		e, c, err := f.reading.Add(r)
 		if err != nil {
 			return nil, false, err
-		}
-		e, err := history.DecodeEntry(r)
-		if err != nil {
-			return nil, false, &journal.DamagedError{Thread: at.thread, Seq: r.Seq, Kind: r.Kind, Err: err}
 		}
 		starts := e.Kind == journal.KindStart || e.Kind == journal.KindFork
 		if starts && at.first > 0 && e.Seq > at.first { // the next turn of the session
 			at.last = e.Seq - 1
 			break
 		}
-		read, err := f.readEntry(ctx, &e, r)
-		if err != nil {
-			return nil, false, err
+		if e.Seq >= at.first {
+			read, err := f.readEntry(ctx, &e, &c, r.Data)
+			if err != nil {
+				return nil, false, err
+			}
+			events = append(events, read...)
+			f.last = e.Seq
 		}
-		events = append(events, read...)
-		f.last = e.Seq
 		size += len(r.Data)
 		count++
 		if more = count == followBatch || size > followBytes; more {
@@ -96,6 +100,7 @@ func (f *Follower) locateRun(ctx context.Context) error {
 	if err == nil {
 		f.store = st
 		f.place = at
+		f.reading = history.NewReading(at.thread)
 	}
 	return err
 }
@@ -107,8 +112,8 @@ func (f *Follower) takeStarts() []graph.Event {
 	return events
 }
 
-// readEntry returns the events of one record.
-func (f *Follower) readEntry(ctx context.Context, e *history.Entry, r journal.Record) (events []graph.Event, err error) {
+// readEntry returns the events of the record that was read last.
+func (f *Follower) readEntry(ctx context.Context, e *history.Entry, c *history.Content, data []byte) (events []graph.Event, err error) {
 	path := drivePath(e.Path)
 	event := func(body graph.Body) graph.Event {
 		return graph.Event{Time: e.Time, Path: path, Step: e.Step, Record: e.Seq, Body: body}
@@ -121,29 +126,27 @@ func (f *Follower) readEntry(ctx context.Context, e *history.Entry, r journal.Re
 		events = append(events, event(graph.RunStarted{Resumed: e.Kind != journal.KindStart}))
 	case journal.KindStep:
 		if from := f.next[e.Path]; len(from) > 0 {
-			content, err := history.DecodeContent(r)
-			if err != nil {
-				return nil, err
-			}
-			events = append(events, event(graph.StepCommitted{Nodes: from, Keys: content.Keys, Next: e.Next, Moves: []graph.Move{{From: strings.Join(from, ", "), To: e.Next}}, Seq: e.Seq}))
+			events = append(events, event(graph.StepCommitted{
+				Nodes: from,
+				Keys:  c.Keys,
+				Next:  e.Next,
+				Moves: []graph.Move{{From: strings.Join(from, ", "), To: e.Next}},
+				Seq:   e.Seq,
+			}))
 		}
 	case journal.KindIntent, journal.KindEffect:
-		events = append(events, f.readEffect(e, r.Data, event)...)
+		events = append(events, f.readEffect(e, data, event)...)
 	case journal.KindQuestion, journal.KindAnswer:
-		content, err := history.DecodeContent(r)
-		if err != nil {
-			return nil, err
-		}
-		key := e.Path + "\x00" + content.Asked
-		if content.Question != nil {
-			f.asked[key] = content.Question.ID
-			events = append(events, event(graph.QuestionAsked{Question: *content.Question}))
+		key := e.Path + "\x00" + c.Asked
+		if c.Question != nil {
+			f.asked[key] = c.Question.ID
+			events = append(events, event(graph.QuestionAsked{Question: *c.Question}))
 		} else if id := f.asked[key]; id != "" {
-			events = append(events, event(graph.QuestionAnswered{ID: id, Ahead: content.Ahead, Refused: content.Refused, By: e.By}))
+			events = append(events, event(graph.QuestionAnswered{ID: id, Ahead: c.Ahead, Refused: c.Refused, By: e.By}))
 		}
 	case journal.KindEnd:
 		f.waiting = nil
-		res, err := readEnd(ctx, f.store, f.place.thread, e, r)
+		res, err := f.readEnd(ctx, c)
 		if err != nil {
 			return nil, err
 		}
@@ -161,25 +164,17 @@ func (f *Follower) readEntry(ctx context.Context, e *history.Entry, r journal.Re
 	return events, nil
 }
 
-// readEnd returns how a drive has ended.
-func readEnd(ctx context.Context, st *Store, thread string, e *history.Entry, r journal.Record) (res graph.Result, err error) {
-	content, err := history.DecodeContent(r)
+// readEnd returns how a drive has ended, of whose end the record was read last.
+func (f *Follower) readEnd(ctx context.Context, c *history.Content) (res graph.Result, err error) {
+	snap, err := f.reading.Snapshot(ctx, nil)
 	if err != nil {
 		return res, err
 	}
-	for s := graph.Running; s.String() != "unknown"; s++ {
-		if s.String() == e.What {
-			res.Status = s
-		}
-	}
-	if content.Reason != "" {
-		res.Err = errors.New(flow.PlainReason(content.Reason))
+	res.Status = snap.Status
+	if c.Reason != "" {
+		res.Err = errors.New(flow.PlainReason(c.Reason))
 	}
 	if res.Status == graph.Done || res.Status == graph.Waiting {
-		snap, err := history.Inspect(ctx, st.Store, thread, e.Seq)
-		if err != nil {
-			return res, err
-		}
 		res.Value = snap.Result
 		res.Questions = snap.Questions
 		res.Steps = snap.Steps

@@ -10,6 +10,7 @@ import (
 
 	"raddle.dev/agent"
 	"raddle.dev/graph"
+	"raddle.dev/graph/history"
 	"raddle.dev/graph/journal"
 	"raddle.dev/internal/storage/config"
 )
@@ -91,4 +92,50 @@ func compileNested(t *testing.T) *graph.Graph {
 		t.Fatal(err)
 	}
 	return g
+}
+
+// Each end of a drive says what the run was then: the result of a turn of a session, and the questions of a run that
+// waited and went on.
+func TestFollowerReadsEnds(t *testing.T) {
+	st := journal.NewMemory()
+	a := NewArchive(config.Dirs{State: t.TempDir()}, "")
+	if err := a.AttachStore(st); err != nil {
+		t.Fatal(err)
+	}
+	session := NameSession("asking", "main")
+	r := &graph.Runner{Graph: compileAsking(t), Store: st}
+	for _, run := range []string{"s1", "s2"} {
+		if _, err := r.Invoke(t.Context(), graph.Input{Thread: session, Run: run, Label: "asking"}); err != nil {
+			t.Fatal(err)
+		}
+		answer := graph.Resume{Thread: session, Answers: []graph.Answer{{ID: "ask", Value: run}}}
+		if _, err := r.InvokeResume(t.Context(), answer); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, run := range []string{"s1", "s2"} {
+		events, more, err := a.FollowRun(run).ReadEvents(t.Context(), false)
+		if err != nil || more {
+			t.Fatalf("more %t, %v", more, err)
+		}
+		ends := 0
+		for _, ev := range events {
+			end, ok := ev.Body.(graph.RunEnded)
+			if !ok {
+				continue
+			}
+			ends++
+			want, err := history.Inspect(t.Context(), st, session, ev.Record)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := end.Result
+			if got.Status != want.Status || got.Steps != want.Steps || cmp.Diff(want.Questions, got.Questions) != "" || cmp.Diff(want.Result, got.Value) != "" {
+				t.Errorf("run %s, record %d: %+v, want %+v", run, ev.Record, got, want)
+			}
+		}
+		if ends != 2 {
+			t.Errorf("run %s has %d ends, want 2", run, ends)
+		}
+	}
 }

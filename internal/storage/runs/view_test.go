@@ -225,6 +225,14 @@ func TestPassesOverAJournal(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	asking := &graph.Runner{Graph: compileAsking(t), Store: st}
+	if res, err := asking.Invoke(t.Context(), graph.Input{Thread: "q1", Run: "q1"}); err != nil || res.Status != graph.Waiting {
+		t.Fatal(res.Status, err)
+	}
+	answer := graph.Resume{Thread: "q1", Answers: []graph.Answer{{ID: "ask", Value: "sea"}}}
+	if res, err := asking.InvokeResume(t.Context(), answer); err != nil || res.Status != graph.Done {
+		t.Fatal(res.Status, err)
+	}
 	head := int64(0)
 	for rec, err := range st.Read(t.Context(), "r1", journal.Range{Heads: true}) {
 		if err != nil {
@@ -237,6 +245,15 @@ func TestPassesOverAJournal(t *testing.T) {
 			describeView(t, v)
 		}
 		return err
+	}
+	follow := func(id string) func(context.Context) error {
+		return func(ctx context.Context) (err error) {
+			f := a.FollowRun(id)
+			for more := true; more && err == nil; {
+				_, more, err = f.ReadEvents(ctx, false)
+			}
+			return err
+		}
 	}
 	for _, c := range []struct {
 		name   string
@@ -260,13 +277,9 @@ func TestPassesOverAJournal(t *testing.T) {
 			}
 			return err
 		}},
-		{"events", "r1", 1, func(ctx context.Context) (err error) {
-			f := a.FollowRun("r1")
-			for more := true; more && err == nil; {
-				_, more, err = f.ReadEvents(ctx, false)
-			}
-			return err
-		}},
+		{"events", "r1", 1, follow("r1")},
+		{"events of a run that has asked", "q1", 1, follow("q1")},
+		{"events of a turn, which is found among those of its session", session, 2, follow("s2")},
 	} {
 		_ = st.Take(c.thread)
 		if err := c.do(t.Context()); err != nil {
@@ -277,7 +290,7 @@ func TestPassesOverAJournal(t *testing.T) {
 		if got.Passes != c.passes {
 			t.Errorf("%s: %s over %d records, want %d passes", c.name, got, head, c.passes)
 		}
-		if c.thread == "r1" && c.passes == 1 && c.name != "events" && got.Records != int(head) {
+		if c.thread == "r1" && c.passes == 1 && got.Records != int(head) {
 			t.Errorf("%s: %d of %d records were read, want each once", c.name, got.Records, head)
 		}
 	}
