@@ -76,7 +76,8 @@ func TestPassesOfRequests(t *testing.T) {
 		{"/state", 1},
 		{"/picture.svg", 1},
 		{"/picture.svg?at=2", 1},
-		{"/records/1", 2}, // the state is that of now, and the story ends at the record
+		{"/events?until=question", 3}, // its id and its state are read, and then its records
+		{"/records/1", 2},             // the state is that of now, and the story ends at the record
 	} {
 		_ = st.Take(started.Run)
 		send("GET", "/runs/"+started.Run+c.path, "")

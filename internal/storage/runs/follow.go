@@ -38,6 +38,29 @@ func (a *Archive) FollowRun(id string) *Follower {
 // Last returns the number of the newest record of the run that was read; 0: there is none.
 func (f *Follower) Last() int64 { return f.last }
 
+// Head returns the number of the newest record that was read; 0: there is none. It may be one before the run or after it
+// in the same thread.
+func (f *Follower) Head() int64 {
+	if f.reading == nil {
+		return 0
+	}
+	return f.reading.Head()
+}
+
+// Waits reports whether the last drive that was read has stopped because only answers can continue the run.
+func (f *Follower) Waits() bool {
+	return f.Head() > 0 && f.reading.Status() == graph.Waiting
+}
+
+// IsDriven reports whether a process drives the run, by the lock and the lease of its thread: it reads no journal. A
+// turn of a session is not driven any more once the start of the next one was read.
+func (f *Follower) IsDriven(ctx context.Context) (bool, error) {
+	if err := f.locateRun(ctx); err != nil || f.place.last > 0 {
+		return false, err
+	}
+	return f.store.isDriven(f.place.thread)
+}
+
 // followBatch is the largest number of records whose events one call returns.
 const followBatch = 500
 
@@ -47,9 +70,9 @@ const followBytes = 256 << 10
 
 // ReadEvents returns what the run has recorded since the last call, oldest first, as events: drives, nodes, steps,
 // replies, calls of tools and questions. Each has the number of its record and the path that the event of the drive had.
-// There are none of what the journal does not hold, such as the text of a reply as it comes. A call reads at most a few hundred records, also those before a turn of
-// a session; more says that there are others, which the next call reads. live reports whether the run may record more soon: then the nodes that run next
-// count as started.
+// There are none of what the journal does not hold, such as the text of a reply as it comes. A call reads at most a few
+// hundred records, also those before a turn of a session; more says that there are others, which the next call reads.
+// live reports whether the run may record more soon: then the nodes that run next count as started.
 func (f *Follower) ReadEvents(ctx context.Context, live bool) (events []graph.Event, more bool, err error) {
 	if err := f.locateRun(ctx); err != nil {
 		return nil, false, err
