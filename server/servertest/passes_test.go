@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"raddle.dev/graph/graphtest"
 	"raddle.dev/graph/journal"
 	"raddle.dev/internal/process/app"
+	"raddle.dev/internal/storage/readtest"
 	"raddle.dev/server"
 	"raddle.dev/server/api"
 	"raddle.dev/server/servertest"
@@ -20,7 +20,7 @@ import (
 // Each request that shows a run passes over its journal as often as this says, and no more: most of them once.
 func TestPassesOfRequests(t *testing.T) {
 	home := servertest.NewHome(t, map[string]string{"confirm/graph.yaml": confirmGraph})
-	st := &graphtest.Counting{Memory: journal.NewMemory()}
+	st := &readtest.Counting{Memory: journal.NewMemory()}
 	p, err := app.Open(app.Options{Work: home.Work, Environ: []string{"HOME=" + home.Dir, "RADDLE_BOX=false"}})
 	if err == nil {
 		err = p.Runs.AttachStore(st)

@@ -14,10 +14,10 @@ import (
 
 	"raddle.dev/agent"
 	"raddle.dev/graph"
-	"raddle.dev/graph/graphtest"
 	"raddle.dev/graph/history"
 	"raddle.dev/graph/journal"
 	"raddle.dev/internal/storage/config"
+	"raddle.dev/internal/storage/readtest"
 	"raddle.dev/llm"
 	"raddle.dev/llm/script"
 	"raddle.dev/team"
@@ -142,7 +142,7 @@ func TestViewFollows(t *testing.T) {
 	same := []cmp.Option{cmpopts.IgnoreUnexported(Branch{}), cmpopts.IgnoreFields(Info{}, "PID", "Host"), cmpopts.EquateEmpty()}
 	for thread, recs := range recordRuns(t) {
 		t.Run(thread, func(t *testing.T) {
-			st := &graphtest.Counting{Memory: journal.NewMemory()}
+			st := &readtest.Counting{Memory: journal.NewMemory()}
 			a := NewArchive(config.Dirs{State: t.TempDir()}, "")
 			if err := a.AttachStore(st); err != nil {
 				t.Fatal(err)
@@ -209,7 +209,7 @@ func checkPoint(t *testing.T, whole *Archive, thread string, recs []journal.Reco
 
 // Each action of the archive that shows a run passes over its journal once.
 func TestPassesOverAJournal(t *testing.T) {
-	st := &graphtest.Counting{Memory: journal.NewMemory()}
+	st := &readtest.Counting{Memory: journal.NewMemory()}
 	a := NewArchive(config.Dirs{State: t.TempDir()}, "")
 	if err := a.AttachStore(st); err != nil {
 		t.Fatal(err)
@@ -383,7 +383,7 @@ func TestViewOfATurnBeforeItsStart(t *testing.T) {
 
 // What follows a turn of a session looks for it once, and does not show the turn after it.
 func TestFollowerStaysInItsTurn(t *testing.T) {
-	st := &graphtest.Counting{Memory: journal.NewMemory()}
+	st := &readtest.Counting{Memory: journal.NewMemory()}
 	a := NewArchive(config.Dirs{State: t.TempDir()}, "")
 	if err := a.AttachStore(st); err != nil {
 		t.Fatal(err)
@@ -408,7 +408,7 @@ func TestFollowerStaysInItsTurn(t *testing.T) {
 			t.Errorf("the next turn adds %d events, more %t, %v", len(next), more, err)
 		}
 	}
-	if got := st.Take(NameSession("counter", "other")); got != (graphtest.Reads{}) {
+	if got := st.Take(NameSession("counter", "other")); got != (readtest.Reads{}) {
 		t.Errorf("another session was read: %s", got)
 	}
 }

@@ -1,4 +1,5 @@
-package graphtest
+// Package readtest counts how journals are read, for tests.
+package readtest
 
 import (
 	"context"
