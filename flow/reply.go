@@ -47,7 +47,7 @@ func newReply(r llm.Reply) Reply {
 // IsReply reports whether an effect of an agent's run is a model's reply. id
 // is the effect's id, as [history.Entry] has it in ID.
 func IsReply(id string) bool {
-	name := effectName(id)
+	name := graph.ParseEffectID(id).Name
 	return strings.HasPrefix(name, effectModel) || slices.Contains([]string{effectExtract, effectRepair, effectTalk, effectSummary}, name)
 }
 
@@ -55,7 +55,7 @@ func IsReply(id string) bool {
 // Such a reply belongs to a frame of its own; it is not a node's own model
 // call.
 func IsTalk(id string) bool {
-	name := effectName(id)
+	name := graph.ParseEffectID(id).Name
 	return name == effectTalk || name == effectSummary
 }
 
@@ -65,7 +65,7 @@ const effectFailure = "failure"
 
 // IsFailure reports whether an effect records that a node failed and the run continued. Its data is the reason, for
 // [ReadFailure].
-func IsFailure(id string) bool { return effectName(id) == effectFailure }
+func IsFailure(id string) bool { return graph.ParseEffectID(id).Name == effectFailure }
 
 // ReadFailure decodes the data of a record for which [IsFailure] is true.
 func ReadFailure(data []byte) string { return string(data) }
@@ -74,14 +74,6 @@ func ReadFailure(data []byte) string { return string(data) }
 func (nr *nodeRun) recordFailure(reason string) error {
 	_, err := graph.Do(nr, effectFailure, func(context.Context) (string, error) { return nr.host().redact(reason), nil })
 	return err
-}
-
-// effectName returns the name of an effect by its id: the part between the task
-// and the key. It is "" for a record that is not an effect.
-func effectName(id string) string {
-	_, rest, _ := strings.Cut(id, "\x00")
-	name, _, _ := strings.Cut(rest, "\x00")
-	return name
 }
 
 // ReadReply decodes the data of a record for which [IsReply] is true.

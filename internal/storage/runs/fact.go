@@ -3,10 +3,10 @@ package runs
 import (
 	"encoding/json"
 	"fmt"
-	"strings"
 
 	"raddle.dev/agent"
 	"raddle.dev/flow"
+	"raddle.dev/graph"
 	"raddle.dev/graph/history"
 	"raddle.dev/graph/journal"
 	"raddle.dev/llm"
@@ -19,7 +19,7 @@ type fact struct {
 	history.Content
 	data []byte
 
-	effect  string             // name of the effect, of its intent or of its failure; "" for other records
+	effect  graph.EffectID     // of the effect, its intent or its failure; zero for other records
 	call    string             // id of the call of a tool that the effect is; "": it is none
 	made    *agent.CallOutcome // of such a call
 	reply   *flow.Reply        // of a model
@@ -35,8 +35,8 @@ func newFact(e history.Entry, c history.Content, data []byte) (f *fact, err erro
 	f = &fact{Entry: e, Content: c, data: data}
 	switch e.Kind {
 	case journal.KindIntent, journal.KindEffect, journal.KindFailure:
-		f.effect = effectOf(e.ID)
-		f.call = toolKey(e.ID)
+		f.effect = graph.ParseEffectID(e.ID)
+		f.call = agent.CallOfEffect(f.effect)
 	}
 	if e.Kind != journal.KindEffect {
 		return f, nil
@@ -53,7 +53,7 @@ func newFact(e history.Entry, c history.Content, data []byte) (f *fact, err erro
 	case flow.IsSearch(e.ID):
 		f.search = new(flow.Search)
 		*f.search, err = flow.ReadSearch(data)
-	case f.effect == agent.HookEffect:
+	case f.effect.Name == agent.HookEffect:
 		f.hook = new(agent.HookRecord)
 		if err = json.Unmarshal(data, f.hook); err != nil {
 			err = fmt.Errorf("the recorded answer of a hook: %w", err)
@@ -74,12 +74,13 @@ func readFact(e history.Entry, r journal.Record) (*fact, error) {
 	return newFact(e, c, r.Data)
 }
 
-// effectOf returns the name of an effect by its id.
-func effectOf(id string) string {
-	if parts := strings.Split(id, "\x00"); len(parts) > 1 {
-		return parts[1]
+// tool returns the name of the tool that the effect calls; "": it is no call of a tool.
+func (f *fact) tool() string {
+	name, ok := agent.ToolOfEffect(f.effect.Name)
+	if !ok {
+		return ""
 	}
-	return ""
+	return name
 }
 
 // A course is what the parts of a view know together of where a run is.

@@ -208,7 +208,8 @@ func (f *Follower) readEnd(ctx context.Context, c *history.Content) (res graph.R
 // readEffect returns the events of an effect: a reply, or a call of a tool that starts or ends. A reply
 // contains the calls that it requests.
 func (f *Follower) readEffect(e *history.Entry, data []byte, event func(graph.Body) graph.Event) (events []graph.Event) {
-	id := toolKey(e.ID)
+	effect := graph.ParseEffectID(e.ID)
+	id := agent.CallOfEffect(effect)
 	if id == "" {
 		if e.Kind != journal.KindEffect || !flow.IsReply(e.ID) {
 			return nil
@@ -218,11 +219,11 @@ func (f *Follower) readEffect(e *history.Entry, data []byte, event func(graph.Bo
 			f.calls[e.Path+c.ID] = c
 		}
 		done := event(graph.ValueEmitted{Value: reply})
-		done.Task = taskOf(*e)
+		done.Task = effect.Task
 		done.Node = taskName(done.Task)
 		return []graph.Event{done}
 	}
-	name := effectTool(e.ID)
+	name, _ := agent.ToolOfEffect(effect.Name)
 	if c, ok := f.calls[e.Path+id]; ok {
 		delete(f.calls, e.Path+id)
 		name = c.Name

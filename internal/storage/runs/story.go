@@ -122,7 +122,7 @@ func (b *storyBuilder) findQuestion(answer *Moment) *graph.Question {
 // addEffect adds an intent, a result or a failure. A result replaces its intent.
 func (b *storyBuilder) addEffect(m Moment, f *fact) {
 	key := m.Path + m.ID
-	m.Effect = f.effect
+	m.Effect = f.effect.Name
 	if !flow.IsTalk(m.ID) && f.call == "" {
 		m.Node = nodeOf(m.Entry)
 	} else if flow.IsTalk(m.ID) {
@@ -202,7 +202,7 @@ const (
 // addOutcome adds what an effect has returned.
 func (b *storyBuilder) addOutcome(m *Moment, f *fact) {
 	if f.call != "" {
-		call := ToolCall{Path: m.Path, ID: f.call, Tool: strings.TrimPrefix(m.Effect, toolEffect), Status: callUnrecorded}
+		call := ToolCall{Path: m.Path, ID: f.call, Tool: f.tool(), Status: callUnrecorded}
 		if c, ok := b.calls[m.Path+f.call]; ok {
 			call.Tool = c.Name
 			call.Args = c.Args

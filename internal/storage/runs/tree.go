@@ -196,12 +196,6 @@ func taskName(task string) string {
 	return rest[:i]
 }
 
-// taskOf returns the task of an effect, step.node.index.
-func taskOf(e history.Entry) string {
-	task, _, _ := strings.Cut(e.ID, "\x00")
-	return task
-}
-
 // openBranch returns the branch of a path, and creates it if it is new.
 func (tb *treeBuilder) openBranch(path string, began time.Time) *Branch {
 	b := tb.paths[path]
@@ -222,7 +216,7 @@ func (tb *treeBuilder) effectBranch(f *fact) *Branch {
 	if flow.IsTalk(f.ID) || f.call != "" {
 		return tb.openBranch(publicPath(f.Path), tb.steps[f.Path])
 	}
-	b := tb.openBranch(publicPath(f.Path+taskOf(f.Entry)+"/"), tb.steps[f.Path])
+	b := tb.openBranch(publicPath(f.Path+f.effect.Task+"/"), tb.steps[f.Path])
 	tb.in[b] = f.Path
 	return b
 }
@@ -306,7 +300,7 @@ type teamLogs []*teamLog
 // add adds an entry of a team's log, and returns the log. Without the beginning of the log, only the existence of its
 // agents is known.
 func (logs *teamLogs) add(e history.Entry, data []byte) *teamLog {
-	task := e.Path + taskOf(e)
+	task := e.Path + graph.ParseEffectID(e.ID).Task
 	i := slices.IndexFunc(*logs, func(l *teamLog) bool { return l.task == task })
 	if i < 0 {
 		i = len(*logs)
