@@ -78,19 +78,22 @@ func (nr *nodeRun) recordFailure(reason string) error {
 
 // ReadReply decodes the data of a record for which [IsReply] is true.
 func ReadReply(data []byte) (r Reply, err error) {
-	r, _, err = ReadReplyMessage(data)
+	r, _, err = ReadReplyDone(data)
 	return r, err
 }
 
-// ReadReplyMessage is [ReadReply] with the message of a reply in a conversation with tools; that of others has no role.
-func ReadReplyMessage(data []byte) (r Reply, m llm.Message, err error) {
+// ReadReplyDone is [ReadReply] with the value that the node has emitted for the reply. That of a reply that is not in a
+// conversation with tools has only its text.
+func ReadReplyDone(data []byte) (r Reply, done agent.ReplyDone, err error) {
 	var stored struct {
 		Reply
 		Message llm.Message    `json:"message"` // of a conversation with tools
 		Stop    llm.StopReason `json:"stop"`
+		Cost    float64        `json:"cost"`
+		Priced  bool           `json:"priced"`
 	}
 	if err := json.Unmarshal(data, &stored); err != nil {
-		return r, m, fmt.Errorf("the recorded reply of a model: %w", err)
+		return r, done, fmt.Errorf("the recorded reply of a model: %w", err)
 	}
 	r = stored.Reply
 	talk := llm.Reply{Message: stored.Message, Stop: stored.Stop}
@@ -102,5 +105,16 @@ func ReadReplyMessage(data []byte) (r Reply, m llm.Message, err error) {
 	case r.Flaw == "" && r.Text == "": // recorded by a version that did not set it
 		r.Flaw, r.Useless = talk.DescribeFlaw()
 	}
-	return r, stored.Message, nil
+	done = agent.ReplyDone{
+		Message: stored.Message,
+		Model:   r.Model,
+		Usage:   r.Usage,
+		Stop:    stored.Stop,
+		Cost:    stored.Cost,
+		Priced:  stored.Priced,
+	}
+	if done.Message.Role == "" {
+		done.Message = llm.Message{Role: llm.RoleAssistant, Parts: []llm.Part{llm.Text{Text: r.Text}}}
+	}
+	return r, done, nil
 }

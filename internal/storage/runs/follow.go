@@ -2,7 +2,6 @@ package runs
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -12,7 +11,6 @@ import (
 	"raddle.dev/graph"
 	"raddle.dev/graph/history"
 	"raddle.dev/graph/journal"
-	"raddle.dev/llm"
 )
 
 // A Follower reads the journal of a run while another process writes it. It is not safe for
@@ -20,19 +18,17 @@ import (
 type Follower struct {
 	archive *Archive
 	id      string
-	store   *Store                  // nil until the run was located
-	place   runRef                  // of the run in the store; last is set when a later turn of its session has started
-	reading *history.Reading        // of the thread, from its first record; nil until the run was located
-	last    int64                   // number of the newest record of the run that was read
-	next    map[string][]string     // nodes that run next, by the path of their frame in the journal
-	waiting []graph.Event           // starts of nodes, which happen only if the drive does not end first
-	calls   map[string]llm.ToolCall // requested calls by their path and id, until they start
-	asked   map[string]string       // ids of questions, by their path and what the journal calls them
+	store   *Store           // nil until the run was located
+	place   runRef           // of the run in the store; last is set when a later turn of its session has started
+	reading *history.Reading // of the thread, from its first record; nil until the run was located
+	last    int64            // number of the newest record of the run that was read
+	course  *course
+	waiting []graph.Event // starts of nodes, which happen only if the drive does not end first
 }
 
 // FollowRun returns a follower of a run, from its start.
 func (a *Archive) FollowRun(id string) *Follower {
-	return &Follower{archive: a, id: id, next: map[string][]string{}, calls: map[string]llm.ToolCall{}, asked: map[string]string{}}
+	return &Follower{archive: a, id: id, course: newCourse()}
 }
 
 // Last returns the number of the newest record of the run that was read; 0: there is none.
@@ -95,7 +91,8 @@ func (f *Follower) ReadEvents(ctx context.Context, live bool) (events []graph.Ev
 			break
 		}
 		if e.Seq >= at.first {
-			read, err := f.readEntry(ctx, &e, &c, r.Data)
+			fact, _ := newFact(e, c, r.Data) // what cannot be decoded is left out of its events
+			read, err := f.readFact(ctx, fact)
 			if err != nil {
 				return nil, false, err
 			}
@@ -135,8 +132,10 @@ func (f *Follower) takeStarts() []graph.Event {
 	return events
 }
 
-// readEntry returns the events of the record that was read last.
-func (f *Follower) readEntry(ctx context.Context, e *history.Entry, c *history.Content, data []byte) (events []graph.Event, err error) {
+// readFact returns the events of the record that was read last.
+func (f *Follower) readFact(ctx context.Context, e *fact) (events []graph.Event, err error) {
+	f.course.beginFact(e)
+	defer f.course.endFact(e)
 	path := drivePath(e.Path)
 	event := func(body graph.Body) graph.Event {
 		return graph.Event{Time: e.Time, Path: path, Step: e.Step, Record: e.Seq, Body: body}
@@ -148,28 +147,28 @@ func (f *Follower) readEntry(ctx context.Context, e *history.Entry, c *history.C
 	case journal.KindStart, journal.KindFork, journal.KindClaim:
 		events = append(events, event(graph.RunStarted{Resumed: e.Kind != journal.KindStart}))
 	case journal.KindStep:
-		if from := f.next[e.Path]; len(from) > 0 {
+		if from := f.course.next[e.Path]; len(from) > 0 {
 			events = append(events, event(graph.StepCommitted{
 				Nodes: from,
-				Keys:  c.Keys,
+				Keys:  e.Keys,
 				Next:  e.Next,
 				Moves: []graph.Move{{From: strings.Join(from, ", "), To: e.Next}},
 				Seq:   e.Seq,
 			}))
 		}
 	case journal.KindIntent, journal.KindEffect:
-		events = append(events, f.readEffect(e, data, event)...)
-	case journal.KindQuestion, journal.KindAnswer:
-		key := e.Path + "\x00" + c.Asked
-		if c.Question != nil {
-			f.asked[key] = c.Question.ID
-			events = append(events, event(graph.QuestionAsked{Question: *c.Question}))
-		} else if id := f.asked[key]; id != "" {
-			events = append(events, event(graph.QuestionAnswered{ID: id, Ahead: c.Ahead, Refused: c.Refused, By: e.By}))
+		events = append(events, f.readEffect(e, event)...)
+	case journal.KindQuestion:
+		if e.Question != nil {
+			events = append(events, event(graph.QuestionAsked{Question: *e.Question}))
+		}
+	case journal.KindAnswer:
+		if q := f.course.findQuestion(e); q != nil {
+			events = append(events, event(graph.QuestionAnswered{ID: q.ID, Ahead: e.Ahead, Refused: e.Refused, By: e.By}))
 		}
 	case journal.KindEnd:
 		f.waiting = nil
-		res, err := f.readEnd(ctx, c)
+		res, err := f.readEnd(ctx, &e.Content)
 		if err != nil {
 			return nil, err
 		}
@@ -177,7 +176,6 @@ func (f *Follower) readEntry(ctx context.Context, e *history.Entry, c *history.C
 	}
 	switch e.Kind {
 	case journal.KindStart, journal.KindFork, journal.KindCall, journal.KindStep, journal.KindEdit:
-		f.next[e.Path] = e.Next
 		for _, node := range e.Next {
 			start := event(graph.TaskStarted{})
 			start.Node = node
@@ -205,54 +203,27 @@ func (f *Follower) readEnd(ctx context.Context, c *history.Content) (res graph.R
 	return res, nil
 }
 
-// readEffect returns the events of an effect: a reply, or a call of a tool that starts or ends. A reply
-// contains the calls that it requests.
-func (f *Follower) readEffect(e *history.Entry, data []byte, event func(graph.Body) graph.Event) (events []graph.Event) {
-	effect := graph.ParseEffectID(e.ID)
-	id := agent.CallOfEffect(effect)
-	if id == "" {
-		if e.Kind != journal.KindEffect || !flow.IsReply(e.ID) {
-			return nil
-		}
-		reply, calls := readReplyEvent(data)
-		for _, c := range calls {
-			f.calls[e.Path+c.ID] = c
-		}
-		done := event(graph.ValueEmitted{Value: reply})
-		done.Task = effect.Task
+// readEffect returns the events of an effect: a reply, or a call of a tool that starts or ends. A reply contains the
+// calls that it requests.
+func (f *Follower) readEffect(e *fact, event func(graph.Body) graph.Event) (events []graph.Event) {
+	if e.reply != nil {
+		done := event(graph.ValueEmitted{Value: e.done})
+		done.Task = e.effect.Task
 		done.Node = taskName(done.Task)
 		return []graph.Event{done}
 	}
-	name, _ := agent.ToolOfEffect(effect.Name)
-	if c, ok := f.calls[e.Path+id]; ok {
-		delete(f.calls, e.Path+id)
-		name = c.Name
-		events = append(events, event(graph.ValueEmitted{Value: agent.ToolStarted{ID: c.ID, Name: c.Name, Args: c.Args}}))
+	if e.call == "" {
+		return nil
 	}
-	if e.Kind != journal.KindEffect {
-		return events
+	name := e.tool()
+	if c := f.course.calls.findCall(e); c != nil && c.Status == callOpen && !c.Reached {
+		name = c.Tool
+		events = append(events, event(graph.ValueEmitted{Value: agent.ToolStarted{ID: c.ID, Name: c.Tool, Args: c.Args}}))
 	}
-	if result, err := readResult(data); err == nil && result != nil {
-		events = append(events, event(graph.ValueEmitted{Value: agent.ToolDone{ID: id, Name: name, Error: result.Error, Text: result.Text(), Changes: result.Changes}}))
+	if e.made != nil && e.made.Result != nil {
+		result := e.made.Result
+		done := agent.ToolDone{ID: e.call, Name: name, Error: result.Error, Text: result.Text(), Changes: result.Changes}
+		events = append(events, event(graph.ValueEmitted{Value: done}))
 	}
 	return events
-}
-
-// readReplyEvent returns a recorded reply as the event that its node emitted, and the calls that it requests.
-func readReplyEvent(data []byte) (done agent.ReplyDone, calls []llm.ToolCall) {
-	var talk struct {
-		Message llm.Message    `json:"message"`
-		Stop    llm.StopReason `json:"stop"`
-		Cost    float64        `json:"cost"`
-		Priced  bool           `json:"priced"`
-	}
-	r, err := flow.ReadReply(data)
-	if err != nil || json.Unmarshal(data, &talk) != nil {
-		return done, nil
-	}
-	done = agent.ReplyDone{Message: talk.Message, Model: r.Model, Usage: r.Usage, Stop: talk.Stop, Cost: talk.Cost, Priced: talk.Priced}
-	if done.Message.Role == "" {
-		done.Message = llm.Message{Role: llm.RoleAssistant, Parts: []llm.Part{llm.Text{Text: r.Text}}}
-	}
-	return done, talk.Message.ToolCalls()
 }

@@ -104,13 +104,22 @@ func (l *callLog) addFact(f *fact) {
 	case f.call != "" && f.Kind == journal.KindIntent:
 		l.setOutcome(f.Path, f.call, callUnrecorded, "")
 	case f.made != nil:
-		if i, ok := l.at[f.Path+f.call]; ok {
-			l.calls[i].addTry(f.made)
+		if c := l.findCall(f); c != nil {
+			c.addTry(f.made)
 		}
 	default:
 		return
 	}
 	l.recorded = true
+}
+
+// findCall returns the call that the effect of a record is a try of; nil: no reply has requested it.
+func (l *callLog) findCall(f *fact) *ToolCall {
+	i, ok := l.at[f.Path+f.call]
+	if !ok {
+		return nil
+	}
+	return &l.calls[i]
 }
 
 // readResult returns the result of a call of a tool that an effect has recorded; nil if it has none.
