@@ -106,7 +106,7 @@ func FindAnswer[A any](ctx context.Context, name string) (answer A, ok bool, err
 		return answer, false, errors.New("graph: FindAnswer needs the context of a node")
 	}
 	a.mu.Lock()
-	key := a.localIDLocked() + "\x00" + name + "\x00" + a.ensureInner().ordinals.PeekOrdinal("?"+name)
+	key := EffectID{Task: a.localIDLocked(), Name: name, Call: a.ensureInner().ordinals.PeekOrdinal("?" + name)}.String()
 	a.mu.Unlock()
 	q := a.findQuestion(key)
 	if q == nil || !q.Answered {

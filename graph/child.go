@@ -554,7 +554,7 @@ func (w *comparison) compareChild(n *compiledNode, path, public string) {
 			return
 		}
 	}
-	c := change{ChangedError{Child: public, Was: f.Digest, Is: n.childDigest()}, "\x00graph\x00=" + path}
+	c := change{ChangedError{Child: public, Was: f.Digest, Is: n.childDigest()}, EffectID{Name: "graph", Call: "=" + path}.String()}
 	if !f.Returned && string(w.agreed[c.consent]) != strconv.Quote(c.Is) {
 		w.changes = append(w.changes, c)
 	}

@@ -166,7 +166,7 @@ func (a attempt) askQuestion(ask Ask, n string, typ reflect.Type) (key string, a
 			return "", nil, fmt.Errorf("question of node %s: the option %q is not UTF-8, so no answer could choose it: offer strings.ToValidUTF8 of it", a.node().Name, o)
 		}
 	}
-	key = a.localID() + "\x00" + ask.Name + "\x00" + n
+	key = EffectID{Task: a.localID(), Name: ask.Name, Call: n}.String()
 	if q := a.findQuestion(key); q != nil {
 		answer, err = a.recallAnswer(q)
 		return key, answer, err

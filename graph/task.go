@@ -375,7 +375,7 @@ func (t *task) restoreFromJournal() error {
 		return nil
 	}
 	for _, key := range raw.Order {
-		if q := raw.Asks[key]; !q.Answered && len(key) > len(id) && key[:len(id)+1] == id+"\x00" {
+		if q := raw.Asks[key]; !q.Answered && ParseEffectID(key).Task == id {
 			t.recorded = true
 			t.addOpenQuestion(Question(q.Question))
 		}

@@ -188,7 +188,7 @@ func (s *Service) findRun(ctx context.Context, id string) (*runs.Detail, error) 
 }
 
 // readUsage is findRun for what models have replied.
-func (s *Service) readUsage(ctx context.Context, id string) (*runs.View, error) {
+func (s *Service) readUsage(ctx context.Context, id string) (*runs.Usage, error) {
 	if thread := s.threadOf(id); thread != "" {
 		if v, err := s.process.Runs.ReadUsage(ctx, thread); err == nil && v.Run == id {
 			return v, nil

@@ -73,7 +73,7 @@ func (s *Service) ReadState(ctx context.Context, id string) (*RunState, error) {
 }
 
 // newState returns what a run is now.
-func (s *Service) newState(ctx context.Context, d *runs.View) (*RunState, error) {
+func (s *Service) newState(ctx context.Context, d *runs.Usage) (*RunState, error) {
 	st := &RunState{Run: d.Run, Thread: d.Snapshot.Thread, Agent: d.Agent, Session: d.Session, Status: d.Status, Final: d.Final, Started: d.Started, Updated: d.Updated,
 		Questions: d.Snapshot.Questions, Error: d.Reason, Record: d.Record, At: d.Snapshot.Head, asks: d.Snapshot.Status == graph.Waiting}
 	if st.Questions == nil {

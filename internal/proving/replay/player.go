@@ -155,14 +155,15 @@ func (p *player) compare(key string, a *ask, recorded effect) *Difference {
 
 // describeRecorded returns the answer that is recorded, for people.
 func describeRecorded(e effect) string {
+	_, called := agent.ToolOfEffect(e.name)
 	switch {
 	case e.seq == 0:
 		return ""
-	case flow.IsReply("\x00" + e.name + "\x00"):
+	case flow.IsReply(graph.EffectID{Name: e.name}.String()):
 		if r, err := e.reply(); err == nil {
 			return promptText([]llm.Message{r.Message})
 		}
-	case strings.HasPrefix(e.name, "tool "):
+	case called:
 		if r, _, err := agent.ReadOutcome(e.data); err == nil && r != nil {
 			return r.Text()
 		}

@@ -187,7 +187,7 @@ func (rs *Replies) NoteEnded(others *Replies) {
 const leadPath = team.Node + "/" + team.Lead + "/"
 
 // PlainPath returns the path of a conversation, each node followed by a slash. The lead of a team speaks for the node
-// that has the team: a drive calls its path team/lead/, a journal does not.
+// that has the team: the path team/lead/ of events becomes that of the node's graph.
 func PlainPath(path string) string {
 	if path != "" && !strings.HasSuffix(path, "/") {
 		path += "/"

@@ -100,7 +100,8 @@ type Step struct {
 	Path string // as the event had it
 	Node string
 
-	task string
+	task  string
+	order int // among all steps of the run
 }
 
 // A Question is one that a node has asked.

@@ -19,7 +19,6 @@ import (
 	"raddle.dev/internal/report/overview"
 	"raddle.dev/internal/report/progress"
 	"raddle.dev/internal/report/question"
-	"raddle.dev/internal/report/updates"
 	"raddle.dev/internal/storage/runs"
 	"raddle.dev/internal/terminal/console"
 	"raddle.dev/internal/terminal/runview"
@@ -45,25 +44,22 @@ The exit code is the one that the run has now.`,
 func runWatch(ctx context.Context, con *console.Console, p *app.Process, opts outputOptions, args []string) error {
 	ctx, stop := signalContext(ctx)
 	defer stop()
-	d, err := p.Runs.ReadRunDetail(ctx, args[0])
+	name, _, err := runs.SplitPoint(args[0]) // it is watched from its start to its end
 	if err != nil {
 		return err
 	}
-	con.PrintNote("raddle: watching run %s", con.Screen.Paint(term.Cyan, d.Run))
-	show := newWatchedEvents(ctx, con, p, d)
-	id := d.Run
-	v, err := p.Runs.ReadView(ctx, id)
+	v, err := p.Runs.ReadView(ctx, name)
 	if err != nil {
 		return err
 	}
+	id := v.Run
+	con.PrintNote("raddle: watching run %s", con.Screen.Paint(term.Cyan, id))
+	show := newWatchedEvents(ctx, con, p, v.Detail)
 	seq := int64(0)
 	follower := p.Runs.FollowRun(id)
 	timer := time.NewTicker(pollInterval)
 	defer timer.Stop()
-	for {
-		if err = v.Update(ctx); err != nil {
-			break
-		}
+	for err == nil {
 		var events []graph.Event
 		var more bool
 		// after the status: nothing that was recorded before the end is left out
@@ -91,6 +87,10 @@ func runWatch(ctx context.Context, con *console.Console, p *app.Process, opts ou
 		select {
 		case <-ctx.Done():
 		case <-timer.C:
+			err = v.Update(ctx)
+		}
+		if ctx.Err() != nil {
+			break
 		}
 	}
 	if ctx.Err() != nil {
@@ -118,7 +118,6 @@ func newWatchedEvents(ctx context.Context, con *console.Console, p *app.Process,
 	}
 	handle := newWatchedLines(con, a.Agent)
 	return func(ev graph.Event) {
-		ev.Path = updates.PlainPath(ev.Path) // the narrator and the lines read paths as those of a drive
 		if _, ok := ev.Body.(graph.TaskStarted); ok {
 			ev.Body = graph.TaskStarted{Kind: kinds[ev.Path+ev.Node]}
 		}
