@@ -28,11 +28,11 @@ type Entry struct {
 	// entries that a caller sets before a run starts, and in journals that are
 	// older than these fields.
 	Run string `json:"run,omitempty"`
-	// of the child graph: "" at the root, else the nodes above it, each with a '/'
+	// Path is that of the child graph: "" at the root, else the nodes above it, each with a '/'.
 	Path  string `json:"path,omitempty"`
 	Visit string `json:"visit,omitempty"` // distinguishes visits of one child graph in one run; "" at the root
 	After int    `json:"after,omitempty"` // of OpSaid: how many entries its writer had seen
-	// of outcomes: the node that made the calls; empty: the outcomes belong to the newest calls
+	// For is the node that made the calls that outcomes belong to; empty: they belong to the newest calls.
 	For string `json:"for,omitempty"`
 
 	Reply *ReplyInfo      `json:"reply,omitempty"` // of a model's reply
@@ -68,7 +68,7 @@ type Op string
 // These are the operations.
 const (
 	OpAppend Op = "" // appends Message
-	// the parts of Message replace those of the last user message; if there is none, Message is appended
+	// OpReplace replaces the parts of the last user message by those of Message; if there is none, it appends Message.
 	OpReplace Op = "replace"
 	OpClear   Op = "clear" // removes all messages before it
 	OpSaid    Op = "said"  // appends Message, unless a parallel node of the same step has already added it

@@ -254,17 +254,18 @@ const (
 	Waiting               // questions are open
 	Paused                // Pause was closed; the step that ran was committed
 	Failed                // a node, a reducer or the store failed; resuming runs the failed tasks again
-	// the context ended, or the run was edited or taken over elsewhere; recorded results are kept
+	// Canceled means that the context ended, or the run was edited or taken over elsewhere; recorded results are kept.
 	Canceled
 	StepLimit  // Def.MaxSteps
 	VisitLimit // Node.MaxVisits or Def.MaxVisits
 	TimedOut   // Def.Timeout
 	Stuck      // a join waits for a source that will not run any more
 	Abandoned  // the run was ended by history.Abandon
-	// the last drive has not recorded that it stopped, and no lease shows that it is running; only listings report it
+	// Crashed means that the last drive has not recorded that it stopped, and that no lease shows that it is running;
+	// only listings report it.
 	Crashed
-	// the drive did not start and has recorded nothing: its input was refused, the thread was busy, or the store or the
-	// context failed; only a Result has it
+	// NotStarted means that the drive did not start and has recorded nothing: its input was refused, the thread was
+	// busy, or the store or the context failed; only a Result has it.
 	NotStarted
 )
 

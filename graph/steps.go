@@ -298,7 +298,7 @@ func (f *frame) applyStep() error {
 			if w := (*writeError)(nil); errors.As(err, &w) {
 				return f.attributeError(w.by, w.err)
 			}
-			// its overlays or its halt; those of siblings were stored before
+			// The overlays or the halt of the only task could not be stored; those of siblings were stored before.
 			if len(ts) == 1 && d.journal.StoreError() == nil {
 				return f.attributeError(0, err)
 			}

@@ -59,10 +59,10 @@ type Config struct {
 	Headers     map[string]string // sent with every request
 	// members that every request gets at the end: objects are merged, every other value replaces that of the wire
 	Body map[string]any
-	// how long marked tokens stay in the prompt cache after their last use: "5m" or "1h", at twice the price of input;
-	// empty: "5m"
+	// CacheTTL is how long marked tokens stay in the prompt cache after their last use: "5m" or "1h", at twice the
+	// price of input; empty: "5m".
 	CacheTTL string
-	// the model must hold to the schemas of tools that fit Anthropic's rules; models before Claude 4.5 refuse this
+	// Strict holds the model to the schemas of tools that fit Anthropic's rules; models before Claude 4.5 refuse this.
 	Strict bool
 
 	// longest time from the request to the end of the reply; 0: 30 minutes; negative: no limit

@@ -40,7 +40,7 @@ type Config struct {
 	Region  string // such as "us-east-1"; empty: that in the host of BaseURL
 	BaseURL string // empty: the service in the region
 	APIKey  string // a Bedrock API key; it counts before Credentials
-	// the name of the setting with the key, for messages; empty: "AWS_BEARER_TOKEN_BEDROCK"
+	// KeyName is the name of the setting with the key, for messages; empty: "AWS_BEARER_TOKEN_BEDROCK".
 	KeyName     string
 	HTTPClient  *http.Client      // nil: a shared client with a connect timeout of 10 s
 	ReadTimeout time.Duration     // longest time without data from the server; 0: 300 s

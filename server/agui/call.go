@@ -86,7 +86,7 @@ func (c *call) begin(run string) {
 
 // start starts a run and follows it. An input that comes again follows the run of the first one.
 func (c *call) start(ctx context.Context) error {
-	// the client gets what the run does
+	// ScopeRead is for the events: the client gets what the run does.
 	if err := server.RequireScopes(ctx, c.service, server.ScopeStart, server.ScopeRead); err != nil {
 		return err
 	}

@@ -66,7 +66,7 @@ func (c *completion) startRun(ctx context.Context, header http.Header) error {
 	if keyed && strings.TrimSpace(strings.Join(key, "")) == "" {
 		return newBadRequest("empty_idempotency_key", "", "the header Idempotency-Key is empty: send a key, or leave the header out")
 	}
-	// the answer is what the run says
+	// ScopeRead is for the answer, which is what the run says.
 	if err := server.RequireScopes(ctx, c.handler.service, server.ScopeStart, server.ScopeRead); err != nil {
 		return err
 	}

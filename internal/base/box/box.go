@@ -185,7 +185,7 @@ type Held struct {
 
 // An Remains is what a command left behind.
 type Remains struct {
-	// in the order of their paths; files and links, and directories that were removed or are new and empty
+	// Changes are files and links, and directories that were removed or are new and empty, in the order of their paths.
 	Changes []PathChange
 	Held    []Held // what stays in the layer, and is thrown away with the box
 }

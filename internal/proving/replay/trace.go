@@ -116,8 +116,8 @@ func promptText(messages []llm.Message) string {
 
 // Difference is the first thing that is not as it was recorded.
 type Difference struct {
-	// prompt, instructions, tools, model, settings, input, arguments, query, question, call, path, status, output,
-	// state
+	// What is one of prompt, instructions, tools, model, settings, input, arguments, query, question, call, path,
+	// status, output, state.
 	What   string `json:"what"`
 	Node   string `json:"node,omitempty"`   // path of the node; empty: the run as a whole
 	Visit  int    `json:"visit,omitempty"`  // how often the node has run, with this time
