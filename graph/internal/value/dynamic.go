@@ -169,14 +169,6 @@ func DecodeAny(b []byte) (any, error) {
 	return Clip(v), r.Err
 }
 
-// ReadAny reads what EncodeAny wrote in the middle of a record.
-func ReadAny(from *wire.Reader) any {
-	r := &reader{*from}
-	v := r.readDynamic(0)
-	*from = r.Reader
-	return Clip(v)
-}
-
 // deepest bounds the nesting of dynamic values, so that a damaged record cannot exhaust
 // the stack.
 const deepest = 10_000

@@ -281,8 +281,3 @@ func (m Model) MapEffort(effort string) string {
 	}
 	return strconv.Itoa(tokens)
 }
-
-// TakesTokens reports whether an effort is a number of tokens.
-func TakesTokens(effort string) bool {
-	return effort != "" && strings.Trim(effort, "0123456789") == ""
-}
