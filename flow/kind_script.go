@@ -420,8 +420,8 @@ func (b *scriptNode) directory(nr *nodeRun) string {
 	return nr.host().Workspace
 }
 
-// scriptError returns the failure of a child process in the words of the file
-// format.
+// scriptError returns the failure of a child process in the words of the file format, which are those of its first
+// reader, in Rust: the exit code 3 is "Some(3)", and a signal leaves "None". PlainReason has words for people.
 func (nr *nodeRun) scriptError(path string, timeout time.Duration, res proc.Result, err error) error {
 	var (
 		late   *proc.TimeoutError
