@@ -198,3 +198,18 @@ func isFatal(ctx context.Context, err error) bool {
 	var provider *llm.Error
 	return ctx.Err() != nil || errors.As(err, &provider) && provider.Class == llm.Auth || agent.IsBudgetExhausted(ctx, err)
 }
+
+// isWaiting reports whether an error only means that the run stops here for
+// now.
+func isWaiting(err error) bool {
+	return errors.Is(err, graph.ErrWaiting) || errors.Is(err, graph.ErrPaused)
+}
+
+// childCause returns the failure that caused the error of a child graph.
+func childCause(err error) error {
+	var step *graph.StepError
+	for errors.As(err, &step) && len(step.Tasks) > 0 {
+		err = step.Tasks[0].Err
+	}
+	return err
+}

@@ -149,14 +149,6 @@ func (b *scriptNode) compile(_ *nodeCompiler, node *graph.Node) error {
 	return nil
 }
 
-// scriptPath returns the full path of a script of an agent in a directory.
-func scriptPath(dir, script string) string {
-	if filepath.IsAbs(script) {
-		return script
-	}
-	return filepath.Join(dir, script)
-}
-
 // run runs a script and merges the object that it prints.
 func (b *scriptNode) run(nr *nodeRun) error {
 	confined, err := b.decideRun(nr)
