@@ -183,8 +183,8 @@ func lastReplyText(entries []Entry, wanted func(*Entry) bool) string {
 	return ""
 }
 
-// A line is one message of a folded conversation.
-type line struct {
+// A foldedLine is one message of a folded conversation.
+type foldedLine struct {
 	message llm.Message
 	entry   int    // its index in the key
 	by      string // the node that wrote it; empty: the caller of the run
@@ -193,8 +193,8 @@ type line struct {
 // foldEntries applies the operations. An outcome moves to its call, even if other messages are
 // between them; an outcome without a call is left out. Entries for which shown returns false are
 // left out; if shown is nil, all are used. foldEntries does not change entries.
-func foldEntries(entries []Entry, shown func(i int) bool) []line {
-	lines := make([]line, 0, len(entries))
+func foldEntries(entries []Entry, shown func(i int) bool) []foldedLine {
+	lines := make([]foldedLine, 0, len(entries))
 	for i := range entries {
 		e := &entries[i]
 		switch {
@@ -203,11 +203,11 @@ func foldEntries(entries []Entry, shown func(i int) bool) []line {
 			lines = lines[:0]
 		case e.Op == OpSaid && isAlreadyAdded(entries, lines, e):
 		case e.Op == OpReplace:
-			lines = replaceLastUser(lines, line{e.Message, i, e.By})
+			lines = replaceLastUser(lines, foldedLine{e.Message, i, e.By})
 		case e.Message.Role == llm.RoleTool:
-			lines = attachOutcomes(lines, line{e.Message, i, e.By}, e.For)
+			lines = attachOutcomes(lines, foldedLine{e.Message, i, e.By}, e.For)
 		default:
-			lines = append(lines, line{e.Message, i, e.By})
+			lines = append(lines, foldedLine{e.Message, i, e.By})
 		}
 	}
 	return lines
@@ -215,7 +215,7 @@ func foldEntries(entries []Entry, shown func(i int) bool) []line {
 
 // isAlreadyAdded reports whether a node that runs in parallel with the writer of an
 // entry has already added it.
-func isAlreadyAdded(entries []Entry, lines []line, e *Entry) bool {
+func isAlreadyAdded(entries []Entry, lines []foldedLine, e *Entry) bool {
 	for i := len(lines) - 1; i >= 0 && lines[i].entry >= e.After; i-- {
 		o := &entries[lines[i].entry]
 		if o.Op == OpSaid && o.After == e.After && o.Message.Text() == e.Message.Text() {
@@ -225,7 +225,7 @@ func isAlreadyAdded(entries []Entry, lines []line, e *Entry) bool {
 	return false
 }
 
-func replaceLastUser(lines []line, with line) []line {
+func replaceLastUser(lines []foldedLine, with foldedLine) []foldedLine {
 	for i := len(lines) - 1; i >= 0; i-- {
 		if lines[i].message.Role == llm.RoleUser {
 			lines[i].message, lines[i].by = with.message, with.by
@@ -237,7 +237,7 @@ func replaceLastUser(lines []line, with line) []line {
 
 // attachOutcomes puts outcomes after the newest message with calls, or the newest one
 // of a node. They become one tool message, in the order of the calls.
-func attachOutcomes(lines []line, results line, of string) []line {
+func attachOutcomes(lines []foldedLine, results foldedLine, of string) []foldedLine {
 	at := len(lines) - 1
 	for at >= 0 && (of != "" && lines[at].by != of || len(lines[at].message.ToolCalls()) == 0) {
 		at--
