@@ -8,7 +8,6 @@ import (
 	"iter"
 	"slices"
 	"strings"
-	"sync"
 
 	"raddle.dev/agent"
 	"raddle.dev/flow/check"
@@ -118,9 +117,6 @@ func (b *llmNode) compile(c *nodeCompiler, node *graph.Node) (err error) {
 func (b *llmNode) usesTools(a *Agent, n *spec.Node) bool {
 	return len(b.tools) > 0 || len(nodeSkills(a, n)) > 0
 }
-
-// errNodeTimeout is the cause of a context that a node's own timeout ended.
-var errNodeTimeout = errors.New("the node's timeout has passed")
 
 // run holds one conversation with a model. A failure is a result too:
 // state_updates can read it, and it has a route.
@@ -292,14 +288,6 @@ func (nr *nodeRun) askModel(ctx context.Context, name string, use modelUse, req 
 		nr.warnf("node '%s': the reply of %s %s", nr.node.ID, cmp.Or(reply.Model, "the model"), reply.Flaw)
 	}
 	return reply.Text, err
-}
-
-// modelCache opens each model of an agent once.
-type modelCache struct {
-	host   *Host
-	dir    string
-	mu     sync.Mutex
-	models map[string]llm.Model
 }
 
 func (c *modelCache) openModel(ctx context.Context, id string) (llm.Model, error) {

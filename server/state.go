@@ -28,7 +28,7 @@ type RunState struct {
 	Questions []graph.Question `json:"questions"`           // those that are open
 	Error     string           `json:"error,omitempty"`     // why it failed
 	Usage     llm.Usage        `json:"usage"`               // of all model calls that are recorded
-	// in the currency of the prices; nil if a price is not known
+	// Cost is in the currency of the prices; nil if a price is not known.
 	Cost   *float64     `json:"cost,omitempty"`
 	At     int64        `json:"at"` // number of its newest record
 	Record *runs.Record `json:"-"`  // what its start recorded; nil if raddle did not start it

@@ -426,9 +426,8 @@ func lastSentence(text string) string {
 	}
 	last := strings.TrimSpace(lines[len(lines)-1])
 	if len(lines) == 1 {
-		if at := strings.Index(last, "exit code Some("); at >= 0 {
-			last = strings.Replace(last[at:], "exit code Some(", "exit code ", 1)
-			last = strings.Replace(last, ")", "", 1)
+		if _, code, ok := strings.Cut(last, "failed with exit code "); ok {
+			last = "exit code " + code
 		}
 	}
 	return last

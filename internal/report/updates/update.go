@@ -95,7 +95,8 @@ func (c *Call) Key() string { return c.Path + c.ID }
 
 // A Step is a node that runs.
 type Step struct {
-	// the path and the node; if several of the same node run at the same time, the others have a number: "work#2"
+	// Name is the path and the node; if several of the same node run at the same time, the others have a number:
+	// "work#2".
 	Name string
 	Path string // as the event had it
 	Node string

@@ -43,7 +43,7 @@ type Info struct {
 	Started time.Time `json:"started"`
 	Updated time.Time `json:"updated"`
 	PID     int       `json:"pid,omitempty"` // of the process that drives it, if known
-	// the machine of that process, if only the lease says that the run is driven
+	// Host is the machine of that process, if only the lease says that the run is driven.
 	Host      string         `json:"host,omitempty"`
 	Questions []OpenQuestion `json:"questions"`
 	Reason    string         `json:"reason,omitempty"` // for a failure

@@ -22,17 +22,17 @@ type ToolCall struct {
 	Status  string          `json:"status"`            // one of the states below
 	Outcome string          `json:"outcome,omitempty"` // as the model reads it
 
-	// the arguments with which it was made, if a hook or a person has changed them
+	// MadeWith are the arguments with which it was made, if a hook or a person has changed them.
 	MadeWith json.RawMessage `json:"made_with,omitempty"`
-	// how it was decided whether it may be made; null: it is not recorded
+	// Permission is how it was decided whether it may be made; null: it is not recorded.
 	Permission *agent.Permission `json:"permission,omitempty"`
-	// who answered its question about permission, if a name is recorded
+	// AnsweredBy is who answered its question about permission, if a name is recorded.
 	AnsweredBy string `json:"answered_by,omitempty"`
 	Refused    bool   `json:"refused,omitempty"` // it was not made
-	// what the box held back of it: files with the reason, and hosts
+	// Held is what the box held back of it: files with the reason, and hosts.
 	Held []string `json:"held_back,omitempty"`
 
-	// the journal has a record of the call itself, and not only of its outcome in the conversation
+	// Reached says that the journal has a record of the call itself, and not only of its outcome in the conversation.
 	Reached bool `json:"-"`
 }
 

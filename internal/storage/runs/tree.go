@@ -19,10 +19,11 @@ import (
 // A Branch is a part of a run that worked: an agent, or a node that called a
 // model or ran a graph. One that started several times is one branch.
 type Branch struct {
-	// of nodes and agents: "research", "fan/each[2]", "team/agent_explore_1f2e3d4c"; "" for the run
+	// Path is of nodes and agents: "research", "fan/each[2]", "team/agent_explore_1f2e3d4c"; "" for the run.
 	Path  string
 	Agent string // name of a spawned agent, or of the run's
-	// of the run; for others done, failed, cancelled, waiting, or the status of the run that they are part of
+	// Status is that of the run; of others done, failed, cancelled, waiting, or the status of the run that they are
+	// part of.
 	Status    string
 	Error     string     // reason of a failure
 	Started   time.Time  // zero if it has not started

@@ -115,28 +115,28 @@ func answerWord(open []graph.Question, q graph.Question) string {
 // printInbox writes the open questions as a table.
 func printInbox(con *console.Console, list []runs.OpenRun) {
 	table := term.NewTable(
-		term.NewColumn("RUN", func(o openQuestion) string { return o.run.Run }),
-		term.NewColumn("AGENT", func(o openQuestion) string { return runview.NameAgent(&o.run.Info) }),
-		term.NewColumn("SINCE", func(o openQuestion) string { return runview.FormatAge(time.Since(o.run.Updated)) }),
-		term.NewColumn("QUESTION", openQuestion.describe),
+		term.NewColumn("RUN", func(o inboxRow) string { return o.run.Run }),
+		term.NewColumn("AGENT", func(o inboxRow) string { return runview.NameAgent(&o.run.Info) }),
+		term.NewColumn("SINCE", func(o inboxRow) string { return runview.FormatAge(time.Since(o.run.Updated)) }),
+		term.NewColumn("QUESTION", inboxRow.describe),
 	)
 	for i := range list {
 		for _, q := range list[i].Open {
-			table.AddRow(openQuestion{&list[i], q})
+			table.AddRow(inboxRow{&list[i], q})
 		}
 	}
 	con.PrintTable(table)
 	con.PrintNote("next: raddle inbox on a terminal, or raddle resume RUN --answer TEXT")
 }
 
-// An openQuestion is a row of the inbox.
-type openQuestion struct {
+// An inboxRow is a row of the inbox.
+type inboxRow struct {
 	run *runs.OpenRun
 	graph.Question
 }
 
 // describe returns the question in one line.
-func (o openQuestion) describe() string {
+func (o inboxRow) describe() string {
 	first, _, _ := strings.Cut(plainText(o.Prompt), "\n")
 	text := question.FormatName(o.Question) + ": " + wording.CutText(first, 60, "…")
 	if len(o.Options) > 0 {
@@ -226,7 +226,7 @@ func (b *inbox) answerRun(ctx context.Context, id string) error {
 }
 
 // recordAnswers asks the questions of a run and records the answers, without continuing it.
-func (b *inbox) recordAnswers(d *drive) error {
+func (b *inbox) recordAnswers(d *drivenRun) error {
 	defer d.run.Close()
 	d.stop = newStopper(b.console, b.foreground)
 	defer d.stop.close()

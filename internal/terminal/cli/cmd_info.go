@@ -158,7 +158,7 @@ type agentReport struct {
 	Description string `json:"description"`
 	Version     string `json:"version"`
 	Model       string `json:"model"`
-	// of the agent of a config.yaml, with placeholders replaced
+	// Instructions are those of the agent of a config.yaml, with placeholders replaced.
 	Instructions string               `json:"instructions,omitempty"`
 	Start        string               `json:"start"`
 	Nodes        []nodeReport         `json:"nodes"`

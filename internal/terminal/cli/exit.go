@@ -262,7 +262,7 @@ func formatCauses(err error) string {
 	}
 	b.WriteString("Caused by:\n")
 	for i, p := range parts[1:] {
-		p = strings.ReplaceAll(strings.TrimRight(p, "\n"), "\n", "\n       ")
+		p = strings.ReplaceAll(strings.TrimRight(flow.PlainReason(p), "\n"), "\n", "\n       ")
 		fmt.Fprintf(&b, "    %d: %s\n", i, p)
 	}
 	return b.String()
@@ -294,7 +294,7 @@ func formatCause(con *console.Console, err error) string {
 		} else {
 			text = "  "
 		}
-		text += parts[len(parts)-1]
+		text += flow.PlainReason(parts[len(parts)-1])
 	}
 	return strings.TrimRight(text, "\n")
 }
