@@ -35,11 +35,11 @@ type Reporter struct {
 	names  *agentNames
 	wide   int // columns of the names of nodes
 
-	nodes     map[string]*reportedNode // that run, by path and task
+	nodes     map[string]*reportedNode // that run, by their places
 	talks     map[string]bool          // paths of conversations
 	maps      map[string]*reportedMap  // that run, by their path
 	said      updates.Calls
-	reasoning map[string]*reasoning // by path and task
+	reasoning map[string]*reasoning // by their places
 	members   map[string]*reportedMember
 
 	watch updates.Stopwatch
@@ -174,15 +174,14 @@ func (r *Reporter) PrintEnd(e Ending) {
 	r.print(mark + " " + name + " " + r.look.dim(strings.Join(parts, r.look.Dot())))
 }
 
-// Times returns how long the drives took, and how long the run waited for a person between them.
-func (r *Reporter) Times() (took, waited time.Duration) { return r.watch.Took, r.watch.Waited }
-
 // HandleEvent writes the lines of an event.
 func (r *Reporter) HandleEvent(ev graph.Event) {
 	r.watch.HandleEvent(ev)
 	r.names.long = r.Detail
 	r.names.handleEvent(ev)
-	said := r.said.HandleEvent(ev)
+	for _, u := range r.said.HandleEvent(ev) {
+		r.handleUpdate(ev, u)
+	}
 	switch b := ev.Body.(type) {
 	case graph.TaskStarted:
 		r.startTask(ev, b)
@@ -191,10 +190,6 @@ func (r *Reporter) HandleEvent(ev graph.Event) {
 		r.finishTask(ev, b)
 	case graph.StepCommitted:
 		r.finishStep(ev, b)
-	case graph.ValueEmitted:
-		for _, u := range said {
-			r.handleUpdate(ev, u)
-		}
 	case graph.RunEnded:
 		if ev.Path == "" {
 			maps.DeleteFunc(r.nodes, func(_ string, n *reportedNode) bool { return !n.waits })
@@ -235,7 +230,7 @@ func (r *Reporter) separateReply(ev graph.Event) {
 func (r *Reporter) printCut(line string) { r.print(r.look.dim(r.look.cutRight(line, r.cols()))) }
 
 func (r *Reporter) startTask(ev graph.Event, b graph.TaskStarted) {
-	path := taskPath(ev)
+	path := ev.ChildPath()
 	switch {
 	case slices.Contains(talkKinds, b.Kind) || ev.Path != "" && ev.Node == agent.NodeThink && b.Kind == "llm":
 		r.talks[ev.Path] = true
@@ -245,15 +240,7 @@ func (r *Reporter) startTask(ev graph.Event, b graph.TaskStarted) {
 	case b.Kind == mapKind && r.maps[ev.Path] == nil:
 		r.maps[path] = &reportedMap{}
 	}
-	r.nodes[taskKey(ev)] = &reportedNode{name: r.names.displayName(path), kind: b.Kind, path: path, since: ev.Time}
-}
-
-// taskKey identifies a task of an event; events of journals have no ids of tasks.
-func taskKey(ev graph.Event) string {
-	if ev.Task == "" {
-		return ev.Path + "\x00" + ev.Node
-	}
-	return ev.Path + "\x00" + ev.Task
+	r.nodes[updates.PlaceOf(ev)] = &reportedNode{name: r.names.displayName(path), kind: b.Kind, path: path, since: ev.Time}
 }
 
 func (r *Reporter) finishTask(ev graph.Event, b graph.TaskDone) {
@@ -268,12 +255,12 @@ func (r *Reporter) finishTask(ev graph.Event, b graph.TaskDone) {
 			m.done++
 		}
 	}
-	n := r.nodes[taskKey(ev)]
+	n := r.nodes[updates.PlaceOf(ev)]
 	if n != nil && b.Waiting {
 		n.waits = true // it runs again after the answer
 		return
 	}
-	delete(r.nodes, taskKey(ev))
+	delete(r.nodes, updates.PlaceOf(ev))
 	if n == nil || n.kind == "end" && b.Err == nil || b.Recorded || errors.Is(b.Err, context.Canceled) {
 		return
 	}
@@ -298,7 +285,7 @@ func (r *Reporter) isInMap(path string) bool {
 func (r *Reporter) finishStep(ev graph.Event, b graph.StepCommitted) {
 	for _, name := range b.Nodes {
 		ev.Node = name
-		key := ev.Path + "\x00" + name
+		key := updates.PlaceOf(ev)
 		if n := r.nodes[key]; n != nil {
 			delete(r.nodes, key)
 			if n.kind == "end" || r.isInMap(ev.Path) {
@@ -506,6 +493,10 @@ func (r *Reporter) handleUpdate(ev graph.Event, u updates.RunUpdate) {
 			r.endReasoning(ev)
 			r.separateReply(ev)
 		}
+	case updates.ReplyWithdrawn: // perhaps by the event of a task above
+		if !u.AtEnd {
+			delete(r.reasoning, u.Reply.Place)
+		}
 	case updates.ReplyEnded:
 		r.endReasoning(ev)
 		r.countReply(ev, u.Done.Usage, u.Done.Message.Text())
@@ -533,7 +524,7 @@ func (r *Reporter) handleValue(ev graph.Event, v any) {
 			r.printCut("  " + r.withLabel(ev.Path, v.Text()))
 		}
 	case agent.Warning:
-		if n := r.nodes[taskKey(ev)]; n != nil {
+		if n := r.nodes[updates.PlaceOf(ev)]; n != nil {
 			if m := handledPattern().FindStringSubmatch(v.Text); m != nil {
 				n.failed, n.to = m[2], m[1]
 				return
@@ -554,7 +545,7 @@ func (r *Reporter) handleValue(ev graph.Event, v any) {
 		r.printCut(fmt.Sprintf("  continuing (%d of %d): %s left to do", v.Count, v.Max, wording.FormatCount(v.Open, "item")))
 	case flow.ChildSpawned:
 		if r.Detail {
-			r.print(r.look.dim("  " + term.CleanLine(r.withLabel(taskPath(ev), "prompt:"))))
+			r.print(r.look.dim("  " + term.CleanLine(r.withLabel(ev.ChildPath(), "prompt:"))))
 			r.print(r.detailLines(v.Prompt)...)
 		}
 	default:
@@ -584,7 +575,7 @@ func (r *Reporter) withLabel(path, text string) string {
 
 // nodesAbove returns the nodes that run and to which an event belongs.
 func (r *Reporter) nodesAbove(ev graph.Event) (list []*reportedNode) {
-	at := taskPath(ev)
+	at := ev.ChildPath()
 	for _, n := range r.nodes {
 		if strings.HasPrefix(at, n.path) {
 			list = append(list, n)
@@ -637,21 +628,21 @@ func (r *Reporter) addReasoning(ev graph.Event, text string) {
 	if !isReaderPath(ev.Path) && !r.Detail || !r.talks[ev.Path] && !r.Detail {
 		return
 	}
-	t := r.reasoning[taskKey(ev)]
+	t := r.reasoning[updates.PlaceOf(ev)]
 	if t == nil {
 		t = &reasoning{since: ev.Time}
-		r.reasoning[taskKey(ev)] = t
+		r.reasoning[updates.PlaceOf(ev)] = t
 	}
 	t.text.WriteString(text)
 }
 
 // endReasoning writes a line about what a model has thought, or all of it.
 func (r *Reporter) endReasoning(ev graph.Event) {
-	t := r.reasoning[taskKey(ev)]
+	t := r.reasoning[updates.PlaceOf(ev)]
 	if t == nil {
 		return
 	}
-	delete(r.reasoning, taskKey(ev))
+	delete(r.reasoning, updates.PlaceOf(ev))
 	head := "  " + r.withLabel(ev.Path, "thought for "+formatTook(ev.Time.Sub(t.since)))
 	if r.Detail {
 		r.print(append([]string{r.look.dim(term.CleanLine(head))}, r.detailLines(t.text.String())...)...)

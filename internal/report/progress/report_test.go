@@ -248,3 +248,29 @@ func TestReportOfReasoning(t *testing.T) {
 		t.Errorf("with details:\n%s", got)
 	}
 }
+
+// What a model thought before its reply began again is not reported: not if its task, the task above it or its request
+// begins again.
+func TestReportForgetsWithdrawnReasoning(t *testing.T) {
+	helper := &flow.Agent{Name: "helper", Config: &spec.Config{}}
+	for name, c := range map[string]struct {
+		path, by string
+		body     graph.Body
+	}{
+		"a node":             {by: "think", body: graph.TaskRetry{}},
+		"a request":          {by: "think", body: graph.ValueEmitted{Value: agent.RetryScheduled{}}},
+		"the node of a team": {path: "team/lead/", by: team.Node, body: graph.TaskRetry{}},
+	} {
+		got := report(t, helper, stillLook, true, func(s *scene) {
+			s.starts(c.path, "think", "llm")
+			s.emits(c.path, "think", agent.ReasoningDelta{Text: "Old thoughts."})
+			s.event("", c.by, 0, c.body)
+			s.emits(c.path, "think", agent.ReasoningDelta{Text: "New thoughts."})
+			s.emits(c.path, "think", agent.TextDelta{Text: "So."})
+			s.emits(c.path, "think", agent.ReplyDone{})
+		})
+		if strings.Contains(got, "Old") || !strings.Contains(got, "New thoughts.") {
+			t.Errorf("%s:\n%s", name, got)
+		}
+	}
+}
