@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"os"
 	"slices"
 	"strings"
@@ -240,16 +239,12 @@ func (w *runWatcher) finishWatch() {
 
 // writeEvent writes an event to standard output, as one line of JSON.
 func (w *runWatcher) writeEvent(ev graph.Event) {
-	b, err := json.Marshal(ev)
-	if err != nil { // a node sent a value that JSON cannot represent
-		ev.Body = graph.ValueEmitted{Value: agent.Warning{Text: err.Error()}}
-		b, _ = json.Marshal(ev)
-	}
-	if b = append(b, '\n'); w.live == nil {
-		_, _ = w.console.Out.Write(b)
+	line := append(updates.EncodeEvent(ev), '\n')
+	if w.live == nil {
+		_, _ = w.console.Out.Write(line)
 		return
 	}
-	w.console.Screen.PassThrough(w.console.Out, string(b)) // both may be on one screen
+	w.console.Screen.PassThrough(w.console.Out, string(line)) // both may be on one screen
 }
 
 // resultLine returns the last line of a stream: the report in the envelope of events.
