@@ -7,8 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"raddle.dev/flow"
-	"raddle.dev/graph"
 	"raddle.dev/internal/process/app"
 	"raddle.dev/internal/storage/runs"
 	"raddle.dev/internal/terminal/console"
@@ -107,16 +105,8 @@ func printOver(ctx context.Context, con *console.Console, p *app.Process, over *
 	if err != nil {
 		return err
 	}
-	r := emptyReport(exitStale, over)
-	r.thread = detail.Snapshot.Thread
-	r.Run, r.Agent, r.Status = &detail.Run, &detail.Agent, detail.Snapshot.Status.String()
-	if over.Status == graph.Done {
-		o := flow.OutcomeOf(graph.Result{Status: graph.Done, Value: detail.Snapshot.Result})
-		r.Output = &o.Output
-		r.ExitCode = o.ExitCode
-		r.Error = nil
-	}
-	if err := fromJournal(p, detail, r); err != nil {
+	r, err := viewReport(p, detail)
+	if err != nil {
 		return err
 	}
 	writeReport(con, format, r, 1)

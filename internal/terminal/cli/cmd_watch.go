@@ -74,9 +74,7 @@ func runWatch(ctx context.Context, con *console.Console, p *app.Process, opts ou
 			if seq++; opts.output == formatStream {
 				ev.Seq = seq
 				ev.Run = id
-				if err := con.PrintJSON(ev); err != nil {
-					return err
-				}
+				con.Out.PrintText(string(updates.EncodeEvent(ev)))
 			}
 			show(ev)
 		}
@@ -84,7 +82,7 @@ func runWatch(ctx context.Context, con *console.Console, p *app.Process, opts ou
 		case more:
 			continue
 		case over && opts.output != formatText:
-			return writeWatched(ctx, con, p, v, opts.output, seq+1)
+			return writeWatched(con, p, v, opts.output, seq+1)
 		case over:
 			return reportWatched(ctx, con, p, v)
 		}
@@ -150,31 +148,9 @@ func addKinds(kinds map[string]string, prefix string, s graph.Structure) {
 
 // writeWatched writes the report of a run that is not driven any more, or waits. The error has the exit code of the
 // run.
-func writeWatched(ctx context.Context, con *console.Console, p *app.Process, d *runs.View, format string, seq int64) error {
-	r := emptyReport(watchedCode(d.Snapshot.Status), nil)
-	r.Run = &d.Run
-	r.Agent = &d.Agent
-	r.Status = d.Status
-	switch status := d.Snapshot.Status; {
-	case status == graph.Done:
-		calls, err := d.ReadModels(ctx)
-		if err != nil {
-			return err
-		}
-		o := flow.OutcomeOf(graph.Result{Status: graph.Done, Value: d.Snapshot.Result})
-		r.Output, r.ExitCode = &o.Output, overview.DoneCode(o, calls)
-	case status == graph.Waiting:
-		r.ExitCode = exitWaiting
-		r.Questions = append(r.Questions, d.Snapshot.Questions...)
-	case status == graph.Abandoned:
-		r.ExitCode = exitStale
-	case d.Reason != "":
-		r.Error = &d.Reason
-	}
-	if !d.Final && d.Status != runs.Running {
-		r.Resume = new(resumeLine("raddle resume "+d.Run, graph.Result{Status: d.Snapshot.Status, Questions: d.Snapshot.Questions}))
-	}
-	if err := fromJournal(p, d, r); err != nil {
+func writeWatched(con *console.Console, p *app.Process, v *runs.View, format string, seq int64) error {
+	r, err := viewReport(p, v)
+	if err != nil {
 		return err
 	}
 	writeReport(con, format, r, seq)
@@ -204,22 +180,9 @@ func reportWatched(ctx context.Context, con *console.Console, p *app.Process, d 
 	case graph.Abandoned:
 		return &failure.Error{Kind: failure.Stale, Err: &runs.EndedError{ID: d.Run, Status: d.Snapshot.Status}}
 	}
-	e := &exitError{code: watchedCode(d.Snapshot.Status), err: fmt.Errorf("run %s: %s", d.Run, d.Status), next: resume}
+	e := &exitError{code: statusCode(d.Snapshot.Status), err: fmt.Errorf("run %s: %s", d.Run, d.Status), next: resume}
 	if d.Reason != "" {
 		e.err = fmt.Errorf("run %s: %s: %s", d.Run, d.Status, plainText(d.Reason))
 	}
 	return e
-}
-
-// watchedCode returns the exit code for the status of a run that is not driven and has not ended well.
-func watchedCode(s graph.Status) int {
-	switch s {
-	case graph.Paused, graph.Canceled:
-		return exitInterrupted
-	case graph.TimedOut:
-		return exitTimeout
-	case graph.StepLimit, graph.VisitLimit:
-		return exitLimit
-	}
-	return exitFailed
 }

@@ -252,7 +252,6 @@ func (d *drive) driveExitCode(res graph.Result, err error) int {
 		if signal != nil && signalCode(signal) != exitInterrupted {
 			return signalCode(signal)
 		}
-		return exitWaiting
 	case graph.Paused, graph.Canceled:
 		switch {
 		case errors.As(err, new(*graph.DisplacedError)):
@@ -262,11 +261,11 @@ func (d *drive) driveExitCode(res graph.Result, err error) int {
 		case d.console.Out.IsClosed():
 			return exitPipe
 		}
-		return exitInterrupted
 	case graph.TimedOut:
-		return exitTimeout
+	default:
+		return exitCode(err)
 	}
-	return exitCode(err)
+	return statusCode(res.Status)
 }
 
 // reportOutcome writes the result to standard output and the rest to standard error.

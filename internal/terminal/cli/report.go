@@ -49,44 +49,80 @@ type driveOutcome struct {
 }
 
 // reportRun describes a run after a drive.
-func reportRun(p *app.Process, run *app.Run, o driveOutcome, warnings []string) (*report, error) {
-	r := emptyReport(o.code, o.err)
-	r.thread = run.Thread
-	r.Run, r.Agent, r.Status = &run.ID, &run.Agent.Name, o.res.Status.String()
+func reportRun(p *app.Process, run *app.Run, o driveOutcome, warnings []string) (r *report, err error) {
+	if o.res.Head == 0 && !run.Resumed && o.res.Status == graph.Failed { // nothing was recorded
+		r = emptyReport(o.code, o.err)
+		r.thread = run.Thread
+		r.Run = &run.ID
+		r.Agent = &run.Agent.Name
+		r.Status = o.res.Status.String()
+	} else {
+		v, err := p.Runs.ReadView(context.Background(), run.ID)
+		if err != nil {
+			return nil, err
+		}
+		v.Status = o.res.Status.String() // a drive may not have been able to record its end
+		v.Snapshot.Status = o.res.Status
+		v.Snapshot.Result = o.res.Value
+		v.Snapshot.Questions = o.res.Questions
+		if r, err = viewReport(p, v); err != nil {
+			return nil, err
+		}
+		r.ExitCode = o.code
+		r.setError(o.err)
+	}
 	r.Warnings = append(r.Warnings, warnings...)
-	if o.res.Status == graph.Done {
-		r.Output = new(flow.OutcomeOf(o.res).Output)
-	} else if run.Kept {
+	r.Resume = nil
+	if o.res.Status != graph.Done && run.Kept {
 		r.Resume = new(resumeLine(run.ResumeCommand(), o.res))
 	}
-	if o.res.Status == graph.Waiting {
-		r.Questions = append(r.Questions, o.res.Questions...)
-	}
-	if o.res.Head == 0 && !run.Resumed && o.res.Status == graph.Failed {
-		return r, nil // nothing was recorded
-	}
-	v, err := p.Runs.ReadView(context.Background(), run.ID)
+	return r, nil
+}
+
+// viewReport describes a run from its journal: earlier drives count too. A run that is done or over cannot be resumed.
+func viewReport(p *app.Process, v *runs.View) (*report, error) {
+	calls, err := v.ReadModels(context.Background()) // the command's own context may have ended
 	if err != nil {
 		return nil, err
 	}
-	v.Snapshot.Status = o.res.Status // a drive may not have been able to record its end
-	return r, fromJournal(p, v, r)
-}
-
-// fromJournal adds what a journal says: earlier drives count too.
-func fromJournal(p *app.Process, v *runs.View, r *report) error {
+	r := emptyReport(statusCode(v.Snapshot.Status), nil)
+	r.thread = v.Snapshot.Thread
+	r.Run = &v.Run
+	r.Agent = &v.Agent
+	r.Status = v.Status
 	r.State = flow.StoredJSON(v.Snapshot.Values)
 	r.Path = v.Path()
-	calls, err := v.ReadModels(context.Background()) // the run's own context may have ended
 	r.Usage = overview.UsageOf(p, calls)
-	return err
+	res := graph.Result{Status: v.Snapshot.Status, Value: v.Snapshot.Result, Questions: v.Snapshot.Questions}
+	switch {
+	case res.Status == graph.Done:
+		o := flow.OutcomeOf(res)
+		r.Output = &o.Output
+		r.ExitCode = overview.DoneCode(o, calls)
+	case res.Status == graph.Waiting:
+		r.Questions = append(r.Questions, res.Questions...)
+	case res.Status == graph.Abandoned:
+		r.setError(&runs.EndedError{ID: v.Run, Status: res.Status})
+	case v.Reason != "":
+		r.Error = &v.Reason
+	}
+	if !v.Final && v.Status != runs.Running {
+		r.Resume = new(resumeLine("raddle resume "+v.Run, res))
+	}
+	return r, nil
+}
+
+// setError makes an error that of the report; nil: there is none.
+func (r *report) setError(err error) {
+	r.Error = nil
+	if err != nil {
+		r.Error = new(err.Error())
+	}
 }
 
 func emptyReport(code int, err error) *report {
 	r := &report{Status: refused, ExitCode: code, State: json.RawMessage("{}"), Path: []any{}, Usage: overview.Usage{Models: []string{}}, Warnings: []string{}, Questions: []graph.Question{}}
-	if err != nil {
-		r.Error = new(err.Error())
-	}
+	r.setError(err)
 	return r
 }
 
