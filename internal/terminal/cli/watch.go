@@ -30,7 +30,7 @@ type runWatcher struct {
 
 	narrator *narrate.Narrator     // nil: no narration
 	report   *progress.Reporter    // nil: no terminal, or narration
-	log      *flow.RunLog          // nil: no log
+	log      *narrate.Log          // nil: no log
 	events   *eventlog.Log         // nil: no log of events
 	live     *progress.LiveLines   // nil: no live lines
 	speech   *progress.ReplyStream // nil: the result is shown at the end
@@ -66,7 +66,7 @@ func newRunWatcher(con *console.Console, p *app.Process, run *app.Run, stream, w
 		w.narrator.Detail = con.Verbose
 	}
 	if log := runLogger(con, p); log != nil {
-		w.log = flow.LogRun(log, run.Agent)
+		w.log = narrate.NewLog(log, run.Agent)
 	}
 	w.events = eventlog.New(p.Log, p.Tools.SecretSet().Bytes, run.Agent)
 	return w
@@ -103,7 +103,7 @@ func (w *runWatcher) eventTopics() graph.Topic {
 		t |= progress.ReportTopics
 	}
 	if w.log != nil {
-		t |= flow.LogTopics
+		t |= narrate.LogTopics
 	}
 	if w.stream || w.events != nil {
 		t |= graph.AllTopics
