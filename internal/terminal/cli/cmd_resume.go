@@ -63,7 +63,7 @@ The run continues after its last recorded result. The prompt, the model and the 
 func runResume(ctx context.Context, env *environment, opts resumeOptions, args []string) error {
 	doubt, ok := tool.ParseDoubt(opts.inDoubt)
 	if !ok && opts.inDoubt != "" {
-		return badUsage(suggestWord(opts.inDoubt, tool.Doubts), "--in-doubt %s: it must be one of %s", opts.inDoubt, joinWords(tool.Doubts))
+		return badChoice("--in-doubt", opts.inDoubt, tool.Doubts)
 	}
 	mode, err := parseMode(opts.mode)
 	if err != nil {
@@ -97,7 +97,7 @@ func runResume(ctx context.Context, env *environment, opts resumeOptions, args [
 
 // printOver prints the result of a run that is over, as the run did.
 func printOver(ctx context.Context, con *console.Console, p *app.Process, over *runs.EndedError, format string) error {
-	if format == formatText {
+	if format == console.FormatText {
 		con.Out.PrintText(over.Output)
 		return nil
 	}

@@ -78,7 +78,7 @@ func statusNames() []string {
 const defaultRuns = 100
 
 func runRunsLs(ctx context.Context, con *console.Console, p *app.Process, opts runsLsOptions, _ []string) error {
-	if opts.limit < 0 && opts.output == formatText {
+	if opts.limit < 0 && opts.output == console.FormatText {
 		opts.limit = defaultRuns
 	}
 	if opts.tree {
@@ -100,7 +100,7 @@ func runRunsLs(ctx context.Context, con *console.Console, p *app.Process, opts r
 		}
 	}
 	defer noteOlderRuns(con, more)
-	if opts.output == formatJSON {
+	if opts.output == console.FormatJSON {
 		return con.PrintJSON(list)
 	}
 	sums, err := summarizeRuns(ctx, p, list)
@@ -166,7 +166,7 @@ func printRunTree(ctx context.Context, con *console.Console, p *app.Process, opt
 		return err
 	}
 	defer noteOlderRuns(con, more)
-	if opts.output == formatJSON {
+	if opts.output == console.FormatJSON {
 		return con.PrintJSON(listed)
 	}
 	sums, err := summarizeRuns(ctx, p, list)

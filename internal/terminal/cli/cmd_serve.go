@@ -83,7 +83,7 @@ next raddle serve with the same state directory continues them.`,
 	flags.IntVar(&opts.Limits.Streams, "max-streams", 0, "answer at most `N` requests of a token at once, such as streams of events (default 512, or fewer if few files may be open)")
 	flags.BoolVar(&opts.allowPaths, "allow-paths", false, "let requests name an agent by its path")
 	flags.DurationVar(&opts.Grace, "grace", defaultGrace, fmt.Sprintf("how long the current steps may take when the server ends (default %s)", defaultGrace))
-	flags.StringSliceVar(&opts.disable, "disable", nil, "do not offer `PROTOCOL`: "+joinWords(protocolNames())+" (repeatable)")
+	flags.StringSliceVar(&opts.disable, "disable", nil, "do not offer `PROTOCOL`: "+strings.Join(protocolNames(), ", ")+" (repeatable)")
 	flags.BoolVar(&opts.noWorker, "no-worker", false, "answer requests and drive no run: the other servers of the store do")
 	flags.BoolVar(&opts.workerOnly, "worker-only", false, "drive the runs of the store and listen nowhere")
 	flags.BoolVar(&opts.open, "open", false, "open the browser, which is then logged in")
@@ -382,7 +382,7 @@ func runServeTokenLs(_ context.Context, con *console.Console, p *app.Process, op
 	for _, t := range list {
 		lines = append(lines, listedToken{t.Name, t.Scopes, t.Created, t.Expires, t.IsExpired(time.Now()), tokens.LastUse(t)})
 	}
-	if opts.output == formatJSON {
+	if opts.output == console.FormatJSON {
 		return con.PrintJSON(lines)
 	}
 	if len(lines) == 0 {

@@ -71,7 +71,7 @@ func runWatch(ctx context.Context, con *console.Console, p *app.Process, opts ou
 			break
 		}
 		for _, ev := range events {
-			if seq++; opts.output == formatStream {
+			if seq++; opts.output == console.FormatStream {
 				ev.Seq = seq
 				ev.Run = id
 				con.Out.PrintText(string(updates.EncodeEvent(ev)))
@@ -81,7 +81,7 @@ func runWatch(ctx context.Context, con *console.Console, p *app.Process, opts ou
 		switch over := v.Status != runs.Running || v.Snapshot.Status == graph.Waiting; {
 		case more:
 			continue
-		case over && opts.output != formatText:
+		case over && opts.output != console.FormatText:
 			return writeWatched(con, p, v, opts.output, seq+1)
 		case over:
 			return reportWatched(ctx, con, p, v)
@@ -106,7 +106,7 @@ func newWatchedEvents(ctx context.Context, con *console.Console, p *app.Process,
 	}
 	a, err := p.LoadOfRun(ctx, d.Record, d.Foreign != nil)
 	if err != nil {
-		con.PrintWarning("the agent of the run cannot be loaded, so that only its end is shown: " + plainText(err.Error()))
+		con.PrintWarning("the agent of the run cannot be loaded, so that only its end is shown: " + term.CleanText(err.Error()))
 		return func(graph.Event) {}
 	}
 	defer func() { _ = a.Close() }() // what is printed of it has been read
@@ -182,7 +182,7 @@ func reportWatched(ctx context.Context, con *console.Console, p *app.Process, d 
 	}
 	e := &exitError{code: statusCode(d.Snapshot.Status), err: fmt.Errorf("run %s: %s", d.Run, d.Status), next: resume}
 	if d.Reason != "" {
-		e.err = fmt.Errorf("run %s: %s: %s", d.Run, d.Status, plainText(d.Reason))
+		e.err = fmt.Errorf("run %s: %s: %s", d.Run, d.Status, term.CleanText(d.Reason))
 	}
 	return e
 }

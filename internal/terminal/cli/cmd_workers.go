@@ -67,7 +67,7 @@ func runWorkersLs(ctx context.Context, con *console.Console, p *app.Process, opt
 			return err
 		}
 	}
-	if opts.output == formatJSON {
+	if opts.output == console.FormatJSON {
 		return con.PrintJSON(list)
 	}
 	list.print(con)
@@ -144,7 +144,7 @@ func (l *listedQueue) print(con *console.Console) {
 		con.PrintNote("%d of the runs wait for a server", n)
 	}
 	for _, job := range l.GivenUp {
-		con.PrintNote("given up: run %s, after %d attempts: %s", job.Run, job.Attempts, cmp.Or(plainText(job.Reasons), "no reason"))
+		con.PrintNote("given up: run %s, after %d attempts: %s", job.Run, job.Attempts, cmp.Or(term.CleanText(job.Reasons), "no reason"))
 	}
 }
 

@@ -173,7 +173,7 @@ func parkNotice(con *console.Console, run *app.Run, res graph.Result, shown map[
 			continue
 		}
 		if how := question.DescribeAnswers(q); how != "" {
-			fmt.Fprintf(&b, "    %s\n", plainText(how))
+			fmt.Fprintf(&b, "    %s\n", term.CleanText(how))
 		}
 		if run.Kept && len(asked) > 1 && q.Kind != graph.KindRemote {
 			fmt.Fprintf(&b, "    alone: %s --answer %s\n", run.ResumeCommand(), wording.QuoteWord(q.ID+"=TEXT"))
@@ -188,9 +188,6 @@ func parkNotice(con *console.Console, run *app.Run, res graph.Result, shown map[
 	}
 	_, _ = con.Screen.Write([]byte(b.String()))
 }
-
-// joinWords joins words for people.
-func joinWords(words []string) string { return strings.Join(words, ", ") }
 
 // spendTotal is the cost of models during this process.
 type spendTotal struct {
@@ -234,7 +231,7 @@ func (s *spendTotal) costPart() string {
 	if s.cost > 0 && s.cost < 0.0001 {
 		amount = "under $0.0001"
 	}
-	missing := "no price known for " + plainText(strings.Join(s.unknown, ", "))
+	missing := "no price known for " + term.CleanText(strings.Join(s.unknown, ", "))
 	switch {
 	case s.calls == 0 || !s.priced && len(s.unknown) == 0:
 		return ""
@@ -266,7 +263,7 @@ func formatUsage(u overview.Usage) string {
 func costText(cost float64, priced bool, unknown []string) string {
 	missing := ""
 	if len(unknown) > 0 {
-		missing = "of " + plainText(strings.Join(unknown, ", ")) + " is not known"
+		missing = "of " + term.CleanText(strings.Join(unknown, ", ")) + " is not known"
 	}
 	switch {
 	case !priced:
