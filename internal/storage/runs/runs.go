@@ -24,6 +24,15 @@ const (
 	Damaged = "damaged"  // the store does not hold what was written
 )
 
+// Statuses returns every status that a run in a list can have: those of the engine, and those in addition.
+func Statuses() []string {
+	names := []string{Running}
+	for s := graph.Done; s <= graph.Crashed; s++ {
+		names = append(names, s.String())
+	}
+	return append(names, GivenUp, Damaged)
+}
+
 // Info is one line of a list of runs.
 type Info struct {
 	Run     string    `json:"run"`

@@ -45,7 +45,7 @@ If standard output is not a terminal, or with --output json, raddle lists the qu
   raddle inbox --output json`,
 		Args: checkArgCount(0, 0, ""),
 	})
-	cmd.Flags().BoolVar(&opts.noResume, "no-resume", false, "only record the answers; raddle resume continues the runs later")
+	cmd.Flags().BoolVar(&opts.noResume, "no-resume", false, "only record the answers: a server of the store continues the runs, or raddle resume")
 	addTraceFlag(cmd, &env.opener)
 	addOutputFlag(cmd, &opts.output, "write the questions as `FORMAT`: text or json")
 	return cmd

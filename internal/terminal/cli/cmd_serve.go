@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"raddle.dev/internal/base/term"
 	"raddle.dev/internal/process/app"
@@ -89,8 +90,26 @@ next raddle serve with the same state directory continues them.`,
 	flags.BoolVar(&opts.open, "open", false, "open the browser, which is then logged in")
 	flags.BoolVar(&opts.printOpenAPI, "print-openapi", false, "print the document that describes the API, and end")
 	completeWords(cmd, "disable", protocolNames()...)
+	cmd.PreRunE = refuseIdleFlags
 	cmd.AddCommand(newServeTokenCommand(op))
 	return cmd
+}
+
+// refuseIdleFlags refuses the flags of "serve" that a server does not need which listens nowhere.
+func refuseIdleFlags(cmd *cobra.Command, _ []string) error {
+	if only, err := cmd.Flags().GetBool("worker-only"); !only {
+		return err
+	}
+	var idle []string
+	cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
+		if f.Changed && !slices.Contains([]string{"worker-only", "no-worker", "max-runs", "grace"}, f.Name) {
+			idle = append(idle, "--"+f.Name)
+		}
+	})
+	if idle == nil {
+		return nil
+	}
+	return badUsage("leave them out, or leave out --worker-only", "--worker-only listens nowhere, so that it cannot have %s", strings.Join(idle, ", "))
 }
 
 func runServe(ctx context.Context, con *console.Console, p *app.Process, opts serveOptions, _ []string) (err error) {

@@ -211,3 +211,37 @@ func TestStateIsShownByKey(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// The guide names every status that a run in a list can have.
+func TestGuideNamesStatuses(t *testing.T) {
+	guide, err := os.ReadFile("../../../docs/guide/command-line.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, list, _ := strings.Cut(string(guide), "\n`status` is one of")
+	list, _, _ = strings.Cut(list, "The kinds of events")
+	for _, status := range runs.Statuses() {
+		if !strings.Contains(list, "`"+status+"`") {
+			t.Errorf("docs/guide/command-line.md does not list the status %s", status)
+		}
+	}
+}
+
+// A server that listens nowhere refuses the flags of one that listens.
+func TestWorkerRefusesIdleFlags(t *testing.T) {
+	for args, want := range map[string]string{
+		"--worker-only":                                     "",
+		"--worker-only --max-runs 3 --grace 1s":             "",
+		"--listen 127.0.0.1:0 --open":                       "",
+		"--worker-only --open --listen=x --max-requests=20": "cannot have --listen, --max-requests, --open",
+	} {
+		cmd := newServeCommand(&opener{})
+		if err := cmd.ParseFlags(strings.Fields(args)); err != nil {
+			t.Fatal(err)
+		}
+		err := cmd.PreRunE(cmd, nil)
+		if want == "" && err != nil || want != "" && (exitCode(err) != exitUsage || !strings.HasSuffix(err.Error(), want)) {
+			t.Errorf("%s: %v, want %q", args, err, want)
+		}
+	}
+}
