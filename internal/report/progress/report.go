@@ -14,7 +14,6 @@ import (
 	"raddle.dev/flow"
 	"raddle.dev/flow/spec"
 	"raddle.dev/graph"
-	"raddle.dev/internal/base/pattern"
 	"raddle.dev/internal/base/term"
 	"raddle.dev/internal/base/wording"
 	"raddle.dev/internal/report/updates"
@@ -67,7 +66,7 @@ type reportedNode struct {
 	tokens     int
 	requests   int    // the number of the last request to a model, if it is not the first
 	said       string // the end of the last reply
-	failed, to string // why it has failed, and where that leads; "": it has not
+	failed     string // why it has failed although the run continues; "": it has not
 }
 
 // reportedMap is a map that runs.
@@ -192,7 +191,10 @@ func (r *Reporter) HandleEvent(ev graph.Event) {
 		r.finishStep(ev, b)
 	case graph.RunEnded:
 		if ev.Path == "" {
-			maps.DeleteFunc(r.nodes, func(_ string, n *reportedNode) bool { return !n.waits })
+			r.finishFailed(ev, b.Result)
+			maps.DeleteFunc(r.nodes, func(_ string, n *reportedNode) bool {
+				return !n.waits && b.Result.Status != graph.Waiting // a journal does not say which nodes wait
+			})
 			clear(r.maps)
 		}
 	}
@@ -303,6 +305,26 @@ func (r *Reporter) finishStep(ev graph.Event, b graph.StepCommitted) {
 	}
 }
 
+// finishFailed writes the nodes with which a drive has failed whose ends the events do not contain, as those of a
+// journal: its reason names them. A node stands below those that it called.
+func (r *Reporter) finishFailed(ev graph.Event, res graph.Result) {
+	if res.Err == nil {
+		return
+	}
+	ended := slices.SortedFunc(maps.Values(r.nodes), func(a, b *reportedNode) int { return strings.Compare(b.path, a.path) })
+	for _, n := range ended {
+		place := strings.TrimSuffix(n.path, "/")
+		_, why, failed := strings.Cut(res.Err.Error(), "at node '"+place+"': ")
+		if !failed && !strings.Contains(res.Err.Error(), "at node '"+n.path) {
+			continue
+		}
+		at := strings.LastIndexByte(place, '/') + 1
+		ev.Path = place[:at]
+		ev.Node = place[at:]
+		r.print(r.formatNode(ev, n, graph.TaskDone{Err: errors.New(why), Took: ev.Time.Sub(n.since)}))
+	}
+}
+
 // formatNode returns the line of a node that has ended.
 func (r *Reporter) formatNode(ev graph.Event, n *reportedNode, b graph.TaskDone) string {
 	mark := r.look.Done()
@@ -348,12 +370,8 @@ func (r *Reporter) nodeParts(ev graph.Event, n *reportedNode, b graph.TaskDone) 
 	file := r.nodeOf(ev)
 	switch {
 	case n.failed != "":
-		to := n.to
-		if to == "" {
-			to = strings.Join(b.Update.Goto, ", ")
-		}
 		parts = append(parts, r.look.cut(lastSentence(n.failed), 60))
-		if to != "" {
+		if to := strings.Join(b.Update.Goto, ", "); to != "" {
 			parts = append(parts, r.look.arrow+" "+to)
 		}
 	case b.Failed:
@@ -524,17 +542,17 @@ func (r *Reporter) handleValue(ev graph.Event, v any) {
 			r.printCut("  " + r.withLabel(ev.Path, v.Text()))
 		}
 	case agent.Warning:
-		if n := r.nodes[updates.PlaceOf(ev)]; n != nil {
-			if m := handledPattern().FindStringSubmatch(v.Text); m != nil {
-				n.failed, n.to = m[2], m[1]
-				return
-			}
-			if why, ok := strings.CutPrefix(v.Text, "llm node failed: "); ok {
-				n.failed = why
+		if n := r.nodes[updates.PlaceOf(ev)]; n != nil && n.failed != "" {
+			if at := strings.Index(v.Text, n.failed); at >= 0 {
+				n.failed = v.Text[at:] // with its causes: the line of the node says it
 				return
 			}
 		}
 		r.print(r.look.colors.Paint(term.Yellow, "! ") + term.CleanLine(r.withLabel(ev.Path, v.Text)))
+	case flow.NodeFailed:
+		if n := r.nodes[updates.PlaceOf(ev)]; n != nil {
+			n.failed = v.Reason
+		}
 	case agent.WindowShortened:
 		what := "are left out"
 		if v.Summary {
@@ -552,10 +570,6 @@ func (r *Reporter) handleValue(ev graph.Event, v any) {
 		r.handleTeam(ev, v)
 	}
 }
-
-// handledPattern matches the warning about a node whose failure leads to another node, which the line of the node says
-// as well.
-var handledPattern = pattern.CompileLater(`(?s)^\[graph:[^\]]*\] .* failed, (?:routing to fallback|continuing with) '([^']*)': (.*)$`)
 
 // detailLines returns all lines of a text, dimmed and indented.
 func (r *Reporter) detailLines(text string) (lines []string) {

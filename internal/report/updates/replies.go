@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"raddle.dev/agent"
+	"raddle.dev/flow"
 	"raddle.dev/graph"
 	"raddle.dev/team"
 )
@@ -93,7 +94,7 @@ func IsJournaled(body graph.Body) bool {
 		return true
 	case graph.ValueEmitted:
 		switch b.Value.(type) {
-		case agent.ReplyDone, agent.ToolStarted, agent.ToolDone:
+		case agent.ReplyDone, agent.ToolStarted, agent.ToolDone, flow.NodeFailed:
 			return true
 		}
 	}

@@ -4,6 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"raddle.dev/agent"
@@ -24,13 +27,16 @@ type Follower struct {
 	last    int64                   // number of the newest record that was read
 	next    map[string][]string     // nodes that run next, by the path of their frame
 	waiting []graph.Event           // starts of nodes, which happen only if the drive does not end first
+	front   frontier                // what has not ended
+	ended   bool                    // the last drive has ended
+	again   []graph.Event           // starts of nodes by the next drive, if the last one has ended
 	calls   map[string]llm.ToolCall // requested calls by their path and id, until they start
 	asked   map[string]string       // ids of questions, by their path and what the journal calls them
 }
 
 // FollowRun returns a follower of a run, from its start.
 func (a *Archive) FollowRun(id string) *Follower {
-	return &Follower{archive: a, id: id, next: map[string][]string{}, calls: map[string]llm.ToolCall{}, asked: map[string]string{}}
+	return &Follower{archive: a, id: id, next: map[string][]string{}, front: frontier{}, calls: map[string]llm.ToolCall{}, asked: map[string]string{}}
 }
 
 // Last returns the number of the newest record that was read.
@@ -113,7 +119,7 @@ func (f *Follower) readEntry(ctx context.Context, e *history.Entry, r journal.Re
 	event := func(body graph.Body) graph.Event {
 		return graph.Event{Time: e.Time, Path: path, Step: e.Step, Record: e.Seq, Body: body}
 	}
-	if e.Kind != journal.KindEnd {
+	if e.Kind != journal.KindEnd || e.What == graph.Failed.String() { // with the nodes that ran
 		events = f.takeStarts()
 	}
 	switch e.Kind {
@@ -142,16 +148,34 @@ func (f *Follower) readEntry(ctx context.Context, e *history.Entry, r journal.Re
 			events = append(events, event(graph.QuestionAnswered{ID: id, Ahead: content.Ahead, Refused: content.Refused, By: e.By}))
 		}
 	case journal.KindEnd:
+		f.ended = true
+		f.again = f.waiting // nodes that wait continue
 		f.waiting = nil
+		if e.What != graph.Waiting.String() {
+			f.again = f.listUnfinished(event)
+		}
 		res, err := readEnd(ctx, f.store, f.place.thread, e, r)
 		if err != nil {
 			return nil, err
 		}
 		events = append(events, event(graph.RunEnded{Result: res}))
 	}
+	f.front.addEntry(*e)
 	switch e.Kind {
+	case journal.KindClaim:
+		f.ended = false
+		for _, start := range f.again {
+			start.Time = e.Time
+			start.Record = e.Seq
+			f.waiting = append(f.waiting, start)
+		}
+		f.again = nil
 	case journal.KindStart, journal.KindFork, journal.KindCall, journal.KindStep, journal.KindEdit:
 		f.next[path] = e.Next
+		if f.ended && e.Kind == journal.KindEdit {
+			f.again = f.listUnfinished(event)
+			break
+		}
 		for _, node := range e.Next {
 			start := event(graph.TaskStarted{})
 			start.Node = node
@@ -159,6 +183,25 @@ func (f *Follower) readEntry(ctx context.Context, e *history.Entry, r journal.Re
 		}
 	}
 	return events, nil
+}
+
+// listUnfinished returns the starts of the nodes that have not ended, of all frames: a drive that continues a run starts
+// them again.
+func (f *Follower) listUnfinished(event func(graph.Body) graph.Event) (starts []graph.Event) {
+	for _, path := range slices.Sorted(maps.Keys(f.front)) {
+		step := f.front[path]
+		for _, node := range step.nodes {
+			if step.done[fmt.Sprintf("%d.%s.0", step.number, node)] {
+				continue
+			}
+			start := event(graph.TaskStarted{})
+			start.Path = publicPath(path)
+			start.Step = step.number
+			start.Node = node
+			starts = append(starts, start)
+		}
+	}
+	return starts
 }
 
 // readEnd returns how a drive has ended.
@@ -187,10 +230,15 @@ func readEnd(ctx context.Context, st *Store, thread string, e *history.Entry, r 
 	return res, nil
 }
 
-// readEffect returns the events of an effect: a reply, or a call of a tool that starts or ends. A reply
+// readEffect returns the events of an effect: a reply, a node's failure, or a call of a tool that starts or ends. A reply
 // contains the calls that it requests.
 func (f *Follower) readEffect(e *history.Entry, data []byte, event func(graph.Body) graph.Event) (events []graph.Event) {
 	id := toolKey(e.ID)
+	if e.Kind == journal.KindEffect && flow.IsFailure(e.ID) {
+		failed := event(graph.ValueEmitted{Value: flow.NodeFailed{Reason: flow.ReadFailure(data)}})
+		failed.Node = taskName(taskOf(*e))
+		return []graph.Event{failed}
+	}
 	if id == "" {
 		if e.Kind != journal.KindEffect || !flow.IsReply(e.ID) {
 			return nil
