@@ -23,6 +23,20 @@ func QueueOf(st *Store) journal.Queue {
 	return q
 }
 
+// IsQueued reports whether a server of the store drives the run of a view or is to continue it: its thread has a job that
+// is not given up. Between two servers a run has a job, and its journal says that it is paused, or crashed.
+func (v *View) IsQueued(ctx context.Context) (bool, error) {
+	q := QueueOf(v.store)
+	if q == nil {
+		return false, nil
+	}
+	job, ok, err := q.ReadJob(ctx, v.place.thread)
+	if err != nil {
+		return false, explainStoreError(ctx, fmt.Errorf("whether a server continues run %s: %w", v.Run, err))
+	}
+	return ok && !job.GivenUp && job.Run == v.Run, nil
+}
+
 // WithServers returns a context in which what a command records of a run lets a server of the store continue it, if
 // there is one that drives runs: the record and that come together. ok is false if there is none; then the run waits
 // for someone who resumes it.

@@ -33,8 +33,8 @@ func newWatchCommand(op *opener) *cobra.Command {
 		Use:   "watch RUN",
 		Short: "Follow a run that another process drives",
 		Long: `Prints what the run has done so far, and then what it does, from its journal, until it ends, waits for an answer
-or is stopped. Then it prints the result of a run that is done. Ctrl-C ends only the command, not the run.
-The exit code is the one that the run has now.`,
+or is stopped, and no server is to continue it. Then it prints the result of a run that is done. Ctrl-C ends only the
+command, not the run. The exit code is the one that the run has now.`,
 		Example: `  raddle watch last
   raddle watch last --output stream-json`,
 		Args:              checkArgCount(1, 1, "the id of a run"),
@@ -61,6 +61,10 @@ func runWatch(ctx context.Context, con *console.Console, p *app.Process, opts ou
 	timer := time.NewTicker(pollInterval)
 	defer timer.Stop()
 	for {
+		var queued bool // before the status: whoever takes the job may end the run
+		if queued, err = v.IsQueued(ctx); err != nil {
+			break
+		}
 		if err = v.Update(ctx); err != nil {
 			break
 		}
@@ -78,7 +82,8 @@ func runWatch(ctx context.Context, con *console.Console, p *app.Process, opts ou
 			}
 			show(ev)
 		}
-		switch over := v.Status != runs.Running || v.Snapshot.Status == graph.Waiting; {
+		stopped := v.Status != runs.Running || v.Snapshot.Status == graph.Waiting
+		switch over := stopped && (v.Final || !queued); {
 		case more:
 			continue
 		case over && opts.output != console.FormatText:
