@@ -134,7 +134,7 @@ func formatRun(s *overview.Run, wholeState bool) string {
 		row("next", strings.Join(s.Next, ", "))
 	}
 	if u := s.Usage; u.Calls > 0 {
-		row("usage", formatUsage(u))
+		row("usage", runview.FormatUsage(u))
 	}
 	row("said", words.DescribeSaid(s.Moments, s.Calls))
 	row("tree", runview.FormatTree(&s.Tree))

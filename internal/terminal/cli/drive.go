@@ -313,7 +313,7 @@ func (d *drive) printEnd(o driveOutcome) {
 	case o.res.Status == graph.Waiting || o.res.Status == graph.Paused || o.res.Status == graph.Canceled || o.res.Status == 0:
 		return // the notice about it follows
 	}
-	e := progress.Ending{Status: o.res.Status, Tokens: d.watch.spent.usage.Input + d.watch.spent.usage.Output, Cost: d.watch.spent.costPart()}
+	e := progress.Ending{Status: o.res.Status, Tokens: d.watch.spent.Usage.Input + d.watch.spent.Usage.Output, Cost: d.watch.spent.FormatCost()}
 	if o.res.Status == graph.Done {
 		e.Code = flow.OutcomeOf(o.res).ExitCode
 		if d.run.Kept {

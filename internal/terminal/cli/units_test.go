@@ -180,22 +180,6 @@ func TestPlainPath(t *testing.T) {
 	}
 }
 
-func TestSpending(t *testing.T) {
-	var s spendTotal
-	if s.String() != "" {
-		t.Errorf("of nothing: %q", s.String())
-	}
-	s.addCall(llm.Usage{Input: 10, Output: 2}, "priced", 0.5, true)
-	if got := s.String(); got != "1 model call, 10 tokens in, 2 out, 0.5000 USD" {
-		t.Errorf("%q", got)
-	}
-	s.addCall(llm.Usage{Input: 5, Output: 1}, "free", 0, false)
-	s.addCall(llm.Usage{Input: 5, Output: 1}, "free", 0, false)
-	if got := s.String(); got != "3 model calls, 20 tokens in, 4 out, 0.5000 USD and more: the price of free is not known" {
-		t.Errorf("%q", got)
-	}
-}
-
 func TestStateIsShownByKey(t *testing.T) {
 	state := json.RawMessage(`{"prompt":"Build\nit","notes":[],"round":2,"todo":{"open":["a",{"b":1,"c":[]}],"n":"4"},"system":"","grants":null}`)
 	if d := cmp.Diff("prompt: |\n  Build\n  it\nround: 2\ntodo:\n  open:\n  - a\n  … 3 more lines: --state\n", stateText(state, false, false)); d != "" {

@@ -18,6 +18,7 @@ import (
 	"raddle.dev/internal/report/progress"
 	"raddle.dev/internal/report/updates"
 	"raddle.dev/internal/terminal/console"
+	"raddle.dev/internal/terminal/runview"
 )
 
 // runWatcher is what a command records and shows of a run while it drives it. Only the
@@ -34,7 +35,7 @@ type runWatcher struct {
 	events   *eventlog.Log         // nil: no log of events
 	live     *progress.LiveLines   // nil: no live lines
 	speech   *progress.ReplyStream // nil: the result is shown at the end
-	spent    spendTotal
+	spent    runview.SpendTotal
 
 	started  bool            // a drive of this process has started
 	again    map[string]bool // tasks that asked, and run again after the answer
@@ -138,7 +139,7 @@ func (w *runWatcher) handleEvent(ev graph.Event) {
 		}
 		if call, ok := updates.ModelCallOf(ev); ok {
 			cost, known := call.Cost(w.process.Models.UsageCost)
-			w.spent.addCall(call.Usage, call.Model, cost, known)
+			w.spent.AddCall(call.Usage, call.Model, cost, known)
 		}
 	case graph.TaskDone:
 		if b.Waiting {

@@ -1,4 +1,4 @@
-// Package runview shows runs on a terminal: the rows of their lists, and the tree of what worked in one.
+// Package runview shows runs on a terminal: the rows of their lists, the tree of what worked in one, and what it cost.
 package runview
 
 import (
