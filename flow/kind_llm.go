@@ -152,10 +152,10 @@ func (b *llmNode) followFailure(nr *nodeRun, result, log string, err error) erro
 	if isFatal(nr, err) || nr.branch && b.fallback == "" {
 		return err
 	}
-	nr.warnf("%s%v", log, err)
 	if err := nr.recordFailure(outermostText(err)); err != nil {
 		return err
 	}
+	nr.warnf("%s%v", log, err)
 	text := any(nr.host().redact(result + outermostText(err)))
 	nr.output = &text
 	nr.applyUpdates("output", text)

@@ -70,9 +70,12 @@ func IsFailure(id string) bool { return graph.ParseEffectID(id).Name == effectFa
 // ReadFailure decodes the data of a record for which [IsFailure] is true.
 func ReadFailure(data []byte) string { return string(data) }
 
-// recordFailure records that the node failed, before its route is taken.
+// recordFailure records that the node failed, and says so, before its route is taken.
 func (nr *nodeRun) recordFailure(reason string) error {
-	_, err := graph.Do(nr, effectFailure, func(context.Context) (string, error) { return nr.host().redact(reason), nil })
+	reason, err := graph.Do(nr, effectFailure, func(context.Context) (string, error) { return nr.host().redact(reason), nil })
+	if err == nil {
+		graph.Emit(nr, NodeFailed{Reason: reason})
+	}
 	return err
 }
 

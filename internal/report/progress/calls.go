@@ -67,7 +67,7 @@ func isSilent(name string, failed bool) bool {
 	return strings.HasPrefix(name, "user__") || strings.HasPrefix(name, "agent__") && !failed
 }
 
-// changeTools change files: an error says why they changed nothing.
+// changeTools change files. If one has changed nothing, the line of the call says so and its result is not shown.
 var changeTools = []string{"apply_patch", "fs_edit", "fs_patch", "fs_write"}
 
 // contentTools return what is in files or directories: the number of lines says enough.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"raddle.dev/agent"
@@ -24,6 +26,8 @@ type Follower struct {
 	last    int64            // number of the newest record of the run that was read
 	course  *course
 	waiting []graph.Event // starts of nodes, which happen only if the drive does not end first
+	ended   bool          // the last drive has ended
+	again   []graph.Event // starts of nodes by the next drive, if the last one has ended
 }
 
 // FollowRun returns a follower of a run, from its start.
@@ -147,7 +151,7 @@ func (f *Follower) readFact(ctx context.Context, e *fact) (events []graph.Event,
 	event := func(body graph.Body) graph.Event {
 		return graph.Event{Time: e.Time, Path: path, Step: e.Step, Record: e.Seq, Body: body}
 	}
-	if e.Kind != journal.KindEnd {
+	if e.Kind != journal.KindEnd || e.What == graph.Failed.String() { // with the nodes that ran
 		events = f.takeStarts()
 	}
 	switch e.Kind {
@@ -174,7 +178,12 @@ func (f *Follower) readFact(ctx context.Context, e *fact) (events []graph.Event,
 			events = append(events, event(graph.QuestionAnswered{ID: q.ID, Ahead: e.Ahead, Refused: e.Refused, By: e.By}))
 		}
 	case journal.KindEnd:
+		f.ended = true
+		f.again = f.waiting // nodes that wait continue
 		f.waiting = nil
+		if e.What != graph.Waiting.String() {
+			f.again = f.listUnfinished(event)
+		}
 		res, err := f.readEnd(ctx, &e.Content)
 		if err != nil {
 			return nil, err
@@ -182,7 +191,19 @@ func (f *Follower) readFact(ctx context.Context, e *fact) (events []graph.Event,
 		events = append(events, event(graph.RunEnded{Result: res}))
 	}
 	switch e.Kind {
+	case journal.KindClaim:
+		f.ended = false
+		for _, start := range f.again {
+			start.Time = e.Time
+			start.Record = e.Seq
+			f.waiting = append(f.waiting, start)
+		}
+		f.again = nil
 	case journal.KindStart, journal.KindFork, journal.KindCall, journal.KindStep, journal.KindEdit:
+		if f.ended && e.Kind == journal.KindEdit {
+			f.again = f.listUnfinished(event)
+			break
+		}
 		for _, node := range e.Next {
 			start := event(graph.TaskStarted{})
 			start.Node = node
@@ -190,6 +211,25 @@ func (f *Follower) readFact(ctx context.Context, e *fact) (events []graph.Event,
 		}
 	}
 	return events, nil
+}
+
+// listUnfinished returns the starts of the nodes that have not ended, of all frames: a drive that continues a run starts
+// them again.
+func (f *Follower) listUnfinished(event func(graph.Body) graph.Event) (starts []graph.Event) {
+	for _, path := range slices.Sorted(maps.Keys(f.course.front)) {
+		step := f.course.front[path]
+		for _, node := range step.nodes {
+			if step.done[fmt.Sprintf("%d.%s.0", step.number, node)] {
+				continue
+			}
+			start := event(graph.TaskStarted{})
+			start.Path = drivePath(path)
+			start.Step = step.number
+			start.Node = node
+			starts = append(starts, start)
+		}
+	}
+	return starts
 }
 
 // readEnd returns how a drive has ended, of whose end the record was read last.
@@ -210,9 +250,14 @@ func (f *Follower) readEnd(ctx context.Context, c *history.Content) (res graph.R
 	return res, nil
 }
 
-// readEffect returns the events of an effect: a reply, or a call of a tool that starts or ends. A reply contains the
-// calls that it requests.
+// readEffect returns the events of an effect: a reply, a node's failure, or a call of a tool that starts or ends. A reply
+// contains the calls that it requests.
 func (f *Follower) readEffect(e *fact, event func(graph.Body) graph.Event) (events []graph.Event) {
+	if e.Kind == journal.KindEffect && flow.IsFailure(e.ID) {
+		failed := event(graph.ValueEmitted{Value: flow.NodeFailed{Reason: flow.ReadFailure(e.data)}})
+		failed.Node = taskName(e.effect.Task)
+		return []graph.Event{failed}
+	}
 	if e.reply != nil {
 		done := event(graph.ValueEmitted{Value: e.done})
 		done.Task = e.effect.Task

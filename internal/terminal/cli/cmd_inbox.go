@@ -45,7 +45,7 @@ If standard output is not a terminal, or with --output json, raddle lists the qu
   raddle inbox --output json`,
 		Args: checkArgCount(0, 0, ""),
 	})
-	cmd.Flags().BoolVar(&opts.noResume, "no-resume", false, "only record the answers; raddle resume continues the runs later")
+	cmd.Flags().BoolVar(&opts.noResume, "no-resume", false, "only record the answers: a server of the store continues the runs, or raddle resume")
 	addTraceFlag(cmd, &env.opener)
 	addOutputFlag(cmd, &opts.output, "write the questions as `FORMAT`: text or json")
 	return cmd
@@ -57,7 +57,7 @@ func runInbox(ctx context.Context, con *console.Console, p *app.Process, fg *for
 		return err
 	}
 	warnDamaged(con, damaged)
-	if opts.output == formatJSON {
+	if opts.output == console.FormatJSON {
 		return con.PrintJSON(inboxLines(list))
 	}
 	if len(list) == 0 {
@@ -137,10 +137,10 @@ type inboxRow struct {
 
 // describe returns the question in one line.
 func (o inboxRow) describe() string {
-	first, _, _ := strings.Cut(plainText(o.Prompt), "\n")
+	first, _, _ := strings.Cut(term.CleanText(o.Prompt), "\n")
 	text := question.FormatName(o.Question) + ": " + wording.CutText(first, 60, "…")
 	if len(o.Options) > 0 {
-		text += " (" + plainText(joinWords(o.Options)) + ")"
+		text += " (" + term.CleanText(strings.Join(o.Options, ", ")) + ")"
 	}
 	if o.run.Status == runs.Running {
 		text += " " + runview.DescribeWait(o.run.Info)
@@ -163,7 +163,7 @@ func answerInbox(ctx context.Context, con *console.Console, p *app.Process, fg *
 	b := &inbox{console: con, process: p, foreground: fg, noResume: noResume}
 	for i := range list {
 		r := &list[i]
-		con.Screen.PrintLine(con.Screen.Paint(term.Cyan, fmt.Sprintf("(%d/%d) run %s, agent %s, %s", i+1, len(list), r.Run, plainText(r.Agent), runview.FormatAge(time.Since(r.Updated)))))
+		con.Screen.PrintLine(con.Screen.Paint(term.Cyan, fmt.Sprintf("(%d/%d) run %s, agent %s, %s", i+1, len(list), r.Run, term.CleanText(r.Agent), runview.FormatAge(time.Since(r.Updated)))))
 		if r.Status == runs.Running {
 			b.showDriven(r)
 			continue

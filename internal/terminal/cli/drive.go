@@ -54,7 +54,7 @@ type drivenRun struct {
 
 // newDrive returns the drive of a run that shows text.
 func newDrive(con *console.Console, p *app.Process, fg *foreground, run *app.Run) *drivenRun {
-	return &drivenRun{console: con, process: p, foreground: fg, run: run, format: formatText}
+	return &drivenRun{console: con, process: p, foreground: fg, run: run, format: console.FormatText}
 }
 
 // runWithAnswers drives the run with the answers of the command line.
@@ -70,9 +70,9 @@ func (d *drivenRun) runWithAnswers(answers []string) (err error) {
 // runAndReport works on the run until it ends, is stopped or parks, and reports on it. The
 // error carries the exit code.
 func (d *drivenRun) runAndReport() error {
-	d.watch = newRunWatcher(d.console, d.process, d.run, d.format == formatStream, !d.still)
+	d.watch = newRunWatcher(d.console, d.process, d.run, d.format == console.FormatStream, !d.still)
 	// the result of a graph is not the text of a model
-	if !d.still && d.format == formatText && d.console.Out.IsTerminal() && d.run.Agent.Config != nil {
+	if !d.still && d.format == console.FormatText && d.console.Out.IsTerminal() && d.run.Agent.Config != nil {
 		d.watch.showReplies(d.raw)
 	}
 	d.foreground.watching.Store(d.watch)
@@ -183,7 +183,7 @@ func (d *drivenRun) warnUntakenAnswers(ask *asker, res graph.Result) error {
 				if !d.run.Resumed {
 					text += " (it is saved for later questions)"
 				}
-				d.console.PrintWarning(plainText(text))
+				d.console.PrintWarning(term.CleanText(text))
 				break
 			}
 		}
@@ -203,7 +203,7 @@ func (d *drivenRun) handleEvent(ev graph.Event) {
 			d.tookDefault(q.(graph.Question), q.(graph.Question).Default)
 		}
 	}
-	if d.console.Out.IsClosed() && d.format == formatStream {
+	if d.console.Out.IsClosed() && d.format == console.FormatStream {
 		d.stop.cancelWork()
 	}
 }
@@ -212,7 +212,7 @@ func (d *drivenRun) handleEvent(ev graph.Event) {
 func (d *drivenRun) saveMedia(ev graph.Event) {
 	saved, err := runs.SaveMedia(d.process.Dirs, d.run.Thread, runs.MediaOf(ev))
 	if err != nil {
-		d.console.PrintWarning(plainText(err.Error()))
+		d.console.PrintWarning(term.CleanText(err.Error()))
 	}
 	for _, f := range saved {
 		d.console.PrintNote("%s", term.CleanLine(attach.Mark+f.String()))
@@ -252,7 +252,6 @@ func (d *drivenRun) driveExitCode(res graph.Result, err error) int {
 		if signal != nil && signalCode(signal) != exitInterrupted {
 			return signalCode(signal)
 		}
-		return exitWaiting
 	case graph.Paused, graph.Canceled:
 		switch {
 		case errors.As(err, new(*graph.DisplacedError)):
@@ -262,11 +261,11 @@ func (d *drivenRun) driveExitCode(res graph.Result, err error) int {
 		case d.console.Out.IsClosed():
 			return exitPipe
 		}
-		return exitInterrupted
 	case graph.TimedOut:
-		return exitTimeout
+	default:
+		return exitCode(err)
 	}
-	return exitCode(err)
+	return statusCode(res.Status)
 }
 
 // reportOutcome writes the result to standard output and the rest to standard error.
@@ -277,7 +276,7 @@ func (d *drivenRun) reportOutcome(o driveOutcome) error {
 		}
 	}
 	switch d.format {
-	case formatText:
+	case console.FormatText:
 		if o.res.Status == graph.Done {
 			d.printOutput(flow.OutcomeOf(o.res).Output)
 		}
@@ -314,7 +313,7 @@ func (d *drivenRun) printEnd(o driveOutcome) {
 	case o.res.Status == graph.Waiting || o.res.Status == graph.Paused || o.res.Status == graph.Canceled || o.res.Status == 0:
 		return // the notice about it follows
 	}
-	e := progress.Ending{Status: o.res.Status, Tokens: d.watch.spent.usage.Input + d.watch.spent.usage.Output, Cost: d.watch.spent.costPart()}
+	e := progress.Ending{Status: o.res.Status, Tokens: d.watch.spent.Usage.Input + d.watch.spent.Usage.Output, Cost: d.watch.spent.FormatCost()}
 	if o.res.Status == graph.Done {
 		e.Code = flow.OutcomeOf(o.res).ExitCode
 		if d.run.Kept {
@@ -336,13 +335,13 @@ func (d *drivenRun) printNotice(o driveOutcome) error {
 	switch o.res.Status {
 	case graph.Done:
 		if o.code == exitNoAnswer {
-			d.console.Screen.PrintLine("raddle: the run is done, but there is no answer: " + plainText(strings.Join(d.calls.Flaws, "; ")))
+			d.console.Screen.PrintLine("raddle: the run is done, but there is no answer: " + term.CleanText(strings.Join(d.calls.Flaws, "; ")))
 			d.console.Screen.PrintLine("next: ask again, or try another model: --model CLIENT:MODEL")
 		}
 		return exitSilently(o.code)
 	case graph.Waiting:
 		if why := (*graph.AnswerError)(nil); errors.As(o.err, &why) {
-			d.console.Screen.PrintLine("raddle: " + plainText(refusalText(d.console, why, o.err)))
+			d.console.Screen.PrintLine("raddle: " + term.CleanText(refusalText(d.console, why, o.err)))
 			parkNotice(d.console, d.run, o.res, d.shown)
 			return silentExit{o.code}
 		}
@@ -408,7 +407,7 @@ func exitSilently(code int) error {
 func writeReport(con *console.Console, format string, r *report, seq int64) {
 	con.Answered = true
 	var v any = r
-	if format == formatStream {
+	if format == console.FormatStream {
 		line := resultLine{Seq: seq, Time: time.Now(), Kind: "result", Data: r}
 		if r.Run != nil {
 			line.Run = *r.Run
@@ -429,7 +428,7 @@ func writeReport(con *console.Console, format string, r *report, seq int64) {
 // reportRefusal reports an error before a run has started, in the format that the user
 // chose, and returns it.
 func reportRefusal(con *console.Console, format string, err error) error {
-	if (format == formatJSON || format == formatStream) && !con.Answered && err != nil {
+	if (format == console.FormatJSON || format == console.FormatStream) && !con.Answered && err != nil {
 		writeReport(con, format, emptyReport(exitCode(err), err), 1)
 	}
 	return err
