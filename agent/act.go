@@ -35,13 +35,13 @@ type Act struct {
 	Kits      Kits                                           // of further tools, which calls take up and put away
 	Gate      Gate                                           // nil: every call may be made
 	Hooks     FindHooks                                      // around calls; nil: none
-	// there is no person to ask: a call that needs consent is refused
+	// Headless says that there is no person to ask: a call that needs consent is refused.
 	Headless bool
 	Calls    Calls
 	Serial   bool             // no calls run at the same time, whatever their tools allow
 	Budget   Budget           // its ToolCalls
 	Around   []ToolMiddleware // the first outermost
-	// removes secrets from the text of results before they are recorded; nil: nothing is removed
+	// Redact removes secrets from the text of results before they are recorded; nil: nothing is removed.
 	Redact func(string) string
 }
 
@@ -49,7 +49,8 @@ type Act struct {
 type Calls struct {
 	Concurrency int           // calls at once; 0: no limit
 	Timeout     time.Duration // of one attempt; 0: none
-	// how often in a row a call with the same result is made before it counts as a loop; 0: 2; negative: no limit
+	// Repeats is how often in a row a call with the same result is made before it counts as a loop; 0: 2; negative: no
+	// limit.
 	Repeats int
 	Retry   ToolRetry
 	// InDoubt says what happens to a call that was interrupted before its

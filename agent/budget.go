@@ -20,7 +20,7 @@ type Budget struct {
 	Money     float64 // in the currency of Prices; a request without a known price does not count
 	Calls     int     // requests to models, including requests for summaries
 	ToolCalls int     // tool calls that were started
-	// active time of a run; waiting for a person does not count. Works only in a Config, as Def.Timeout
+	// Time is active time of a run; waiting for a person does not count. It works only in a Config, as Def.Timeout.
 	Time   time.Duration
 	Prices map[string]Price
 	Price  Price // of models that Prices does not list; zero: their price is unknown

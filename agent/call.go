@@ -153,12 +153,29 @@ type callTry struct {
 	before hooked
 }
 
+// toolEffect is the prefix of the names of effects that are calls of tools.
+const toolEffect = "tool "
+
+// ToolOfEffect returns the name of the tool that the effects of a name call; ok is false for other effects.
+func ToolOfEffect(name string) (tool string, ok bool) { return strings.CutPrefix(name, toolEffect) }
+
+// CallOfEffect returns the id of the call of a tool that an effect is a try of; "": it is another effect.
+func CallOfEffect(id graph.EffectID) (call string) {
+	if _, ok := ToolOfEffect(id.Name); ok {
+		call, _, _ = strings.Cut(strings.TrimPrefix(id.Call, "="), trySeparator)
+	}
+	return call
+}
+
+// trySeparator stands before the number of a try in the key of its effect, from 2.
+const trySeparator = "#"
+
 // callEffect returns the effect of one try of a call.
 func callEffect(name, id string, try int) graph.Effect {
 	if try > 1 {
-		id += "#" + strconv.Itoa(try)
+		id += trySeparator + strconv.Itoa(try)
 	}
-	return graph.Effect{Name: "tool " + name, Key: id}
+	return graph.Effect{Name: toolEffect + name, Key: id}
 }
 
 func (st *actStep) addSpent(s Spend) {

@@ -22,12 +22,18 @@ func TestArgumentsThatATokenLimitCutOff(t *testing.T) {
 		vendor llmtest.Vendor
 		model  func(url string) (llm.Model, error)
 	}{
-		"openai":    {llmtest.OpenAI(), func(url string) (llm.Model, error) { return openai.New(openai.Config{Model: "m", BaseURL: url}) }},
-		"anthropic": {llmtest.Anthropic(), func(url string) (llm.Model, error) { return anthropic.New(anthropic.Config{Model: "m", BaseURL: url}) }},
-		"bedrock": {llmtest.Bedrock(), func(url string) (llm.Model, error) {
-			return bedrock.New(bedrock.Config{Model: "anthropic.claude-m", Region: llmtest.AWSRegion, BaseURL: url, APIKey: llmtest.BedrockKey})
+		"openai": {llmtest.OpenAI(), func(url string) (llm.Model, error) {
+			return openai.New(openai.Config{Model: "m", Endpoint: llm.Endpoint{BaseURL: url}})
 		}},
-		"gemini": {llmtest.Gemini(), func(url string) (llm.Model, error) { return gemini.New(gemini.Config{Model: "m", BaseURL: url}) }},
+		"anthropic": {llmtest.Anthropic(), func(url string) (llm.Model, error) {
+			return anthropic.New(anthropic.Config{Model: "m", Endpoint: llm.Endpoint{BaseURL: url}})
+		}},
+		"bedrock": {llmtest.Bedrock(), func(url string) (llm.Model, error) {
+			return bedrock.New(bedrock.Config{Model: "anthropic.claude-m", Region: llmtest.AWSRegion, Endpoint: llm.Endpoint{BaseURL: url, APIKey: llmtest.BedrockKey}})
+		}},
+		"gemini": {llmtest.Gemini(), func(url string) (llm.Model, error) {
+			return gemini.New(gemini.Config{Model: "m", Endpoint: llm.Endpoint{BaseURL: url}})
+		}},
 	}
 	for name, v := range vendors {
 		for _, args := range []string{`{"text":"a long te`, `{"text":"a","n":`, ``} {

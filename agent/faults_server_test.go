@@ -65,7 +65,7 @@ func serveFaults(t testing.TB, answers ...http.HandlerFunc) (s *faultyServer, m 
 	server := &http.Server{Handler: s}
 	go func() { _ = server.Serve(l) }() // it ends with an error when it is closed
 	transport := &http.Transport{DialContext: l.dial}
-	m, err := openai.New(openai.Config{Model: "faulty", BaseURL: "http://faulty.test/v1", HTTPClient: &http.Client{Transport: transport}})
+	m, err := openai.New(openai.Config{Model: "faulty", Endpoint: llm.Endpoint{BaseURL: "http://faulty.test/v1", HTTPClient: &http.Client{Transport: transport}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -274,7 +274,7 @@ func (st *actStep) runAfter(ctx context.Context, t tool.Tool, c tool.Call, r too
 // CallOfHook returns the id of the call before which a hook ran, from the key of its effect; "": it ran at another
 // point.
 func CallOfHook(key string) string {
-	rest, ok := strings.CutPrefix(strings.TrimPrefix(key, "="), string(HookBeforeTool)+" ")
+	rest, ok := strings.CutPrefix(key, string(HookBeforeTool)+" ")
 	id, _, _ := strings.Cut(rest, " ")
 	if !ok {
 		return ""

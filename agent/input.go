@@ -23,7 +23,7 @@ func OneShotFor(node string, messages ...llm.Message) graph.Write {
 
 // modelInput is the input of a turn of a model node.
 type modelInput struct {
-	lines  []line
+	lines  []foldedLine
 	writes []graph.Write // written by the turn in addition to its reply
 	next   int           // the index of the next entry
 	once   bool          // lines are one-shot messages, not the conversation
@@ -38,7 +38,7 @@ func (t *Think) buildInput(ctx context.Context, s graph.State, name string) mode
 	if r := newestRound(entries, name); len(r.pending) > 0 { // a new turn started before they had an outcome
 		cut := stampEntry(ctx, Entry{Message: cutOffMessage(r.pending), By: name, For: name})
 		in.addEntry(cut)
-		in.lines = attachOutcomes(in.lines, line{message: cut.Message, entry: in.next - 1, by: name}, name)
+		in.lines = attachOutcomes(in.lines, foldedLine{message: cut.Message, entry: in.next - 1, by: name}, name)
 	}
 	in.lines = addPlaceholders(in.lines, name)
 	once := OneShots.Get(s)
@@ -61,8 +61,8 @@ func (t *Think) buildInput(ctx context.Context, s graph.State, name string) mode
 
 // addPlaceholders adds a placeholder outcome to each call of another node that may still be
 // running.
-func addPlaceholders(lines []line, name string) []line {
-	var open []line
+func addPlaceholders(lines []foldedLine, name string) []foldedLine {
+	var open []foldedLine
 	for i := len(lines) - 1; i >= 0 && lines[i].message.Role != llm.RoleUser; i-- {
 		calls := lines[i].message.ToolCalls()
 		if len(calls) == 0 || lines[i].by == name {
@@ -73,7 +73,7 @@ func addPlaceholders(lines []line, name string) []line {
 			outcomes = lines[i+1].message.Parts
 		}
 		if rest := pendingCalls(calls, outcomes); len(rest) > 0 {
-			open = append(open, line{message: placeholderMessage(rest), entry: lines[i].entry, by: lines[i].by})
+			open = append(open, foldedLine{message: placeholderMessage(rest), entry: lines[i].entry, by: lines[i].by})
 		}
 	}
 	for _, l := range open {
@@ -106,7 +106,7 @@ func (in *modelInput) addUserText(ctx context.Context, text string) {
 		e.Op = OpSaid
 		e.After = in.next
 		in.addEntry(e)
-		in.lines = append(in.lines, line{message: e.Message, entry: in.next - 1})
+		in.lines = append(in.lines, foldedLine{message: e.Message, entry: in.next - 1})
 		return
 	}
 	if last := &in.lines[n-1]; last.message.Text() != text {

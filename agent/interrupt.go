@@ -125,7 +125,9 @@ const interruptFlag = "interrupted"
 
 // IsInterruptRecord reports whether an effect records that a turn was interrupted. what is the effect's id, as
 // [history.Entry] has it in ID.
-func IsInterruptRecord(what string) bool { return what == "\x00shared\x00="+interruptFlag }
+func IsInterruptRecord(what string) bool {
+	return graph.ParseEffectID(what).SharedName() == interruptFlag
+}
 
 // check reports whether the turn was interrupted, and records it if now is set.
 func (i *interruption) check(ctx context.Context, now bool) bool {

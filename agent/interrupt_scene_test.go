@@ -85,9 +85,9 @@ func (x *scene) model() llm.Model {
 	var m llm.Model
 	var err error
 	if x.wire == "anthropic" {
-		m, err = anthropic.New(anthropic.Config{Model: "claude-x", BaseURL: x.url, APIKey: "k"})
+		m, err = anthropic.New(anthropic.Config{Model: "claude-x", Endpoint: llm.Endpoint{BaseURL: x.url, APIKey: "k"}})
 	} else {
-		m, err = openai.New(openai.Config{Model: "strict", BaseURL: x.url + "/v1"})
+		m, err = openai.New(openai.Config{Model: "strict", Endpoint: llm.Endpoint{BaseURL: x.url + "/v1"}})
 	}
 	if err != nil {
 		x.t.Fatal(err)

@@ -28,11 +28,11 @@ type Entry struct {
 	// entries that a caller sets before a run starts, and in journals that are
 	// older than these fields.
 	Run string `json:"run,omitempty"`
-	// of the child graph: "" at the root, else the nodes above it, each with a '/'
+	// Path is that of the child graph: "" at the root, else the nodes above it, each with a '/'.
 	Path  string `json:"path,omitempty"`
 	Visit string `json:"visit,omitempty"` // distinguishes visits of one child graph in one run; "" at the root
 	After int    `json:"after,omitempty"` // of OpSaid: how many entries its writer had seen
-	// of outcomes: the node that made the calls; empty: the outcomes belong to the newest calls
+	// For is the node that made the calls that outcomes belong to; empty: they belong to the newest calls.
 	For string `json:"for,omitempty"`
 
 	Reply *ReplyInfo      `json:"reply,omitempty"` // of a model's reply
@@ -68,7 +68,7 @@ type Op string
 // These are the operations.
 const (
 	OpAppend Op = "" // appends Message
-	// the parts of Message replace those of the last user message; if there is none, Message is appended
+	// OpReplace replaces the parts of the last user message by those of Message; if there is none, it appends Message.
 	OpReplace Op = "replace"
 	OpClear   Op = "clear" // removes all messages before it
 	OpSaid    Op = "said"  // appends Message, unless a parallel node of the same step has already added it
@@ -183,8 +183,8 @@ func lastReplyText(entries []Entry, wanted func(*Entry) bool) string {
 	return ""
 }
 
-// A line is one message of a folded conversation.
-type line struct {
+// A foldedLine is one message of a folded conversation.
+type foldedLine struct {
 	message llm.Message
 	entry   int    // its index in the key
 	by      string // the node that wrote it; empty: the caller of the run
@@ -193,8 +193,8 @@ type line struct {
 // foldEntries applies the operations. An outcome moves to its call, even if other messages are
 // between them; an outcome without a call is left out. Entries for which shown returns false are
 // left out; if shown is nil, all are used. foldEntries does not change entries.
-func foldEntries(entries []Entry, shown func(i int) bool) []line {
-	lines := make([]line, 0, len(entries))
+func foldEntries(entries []Entry, shown func(i int) bool) []foldedLine {
+	lines := make([]foldedLine, 0, len(entries))
 	for i := range entries {
 		e := &entries[i]
 		switch {
@@ -203,11 +203,11 @@ func foldEntries(entries []Entry, shown func(i int) bool) []line {
 			lines = lines[:0]
 		case e.Op == OpSaid && isAlreadyAdded(entries, lines, e):
 		case e.Op == OpReplace:
-			lines = replaceLastUser(lines, line{e.Message, i, e.By})
+			lines = replaceLastUser(lines, foldedLine{e.Message, i, e.By})
 		case e.Message.Role == llm.RoleTool:
-			lines = attachOutcomes(lines, line{e.Message, i, e.By}, e.For)
+			lines = attachOutcomes(lines, foldedLine{e.Message, i, e.By}, e.For)
 		default:
-			lines = append(lines, line{e.Message, i, e.By})
+			lines = append(lines, foldedLine{e.Message, i, e.By})
 		}
 	}
 	return lines
@@ -215,7 +215,7 @@ func foldEntries(entries []Entry, shown func(i int) bool) []line {
 
 // isAlreadyAdded reports whether a node that runs in parallel with the writer of an
 // entry has already added it.
-func isAlreadyAdded(entries []Entry, lines []line, e *Entry) bool {
+func isAlreadyAdded(entries []Entry, lines []foldedLine, e *Entry) bool {
 	for i := len(lines) - 1; i >= 0 && lines[i].entry >= e.After; i-- {
 		o := &entries[lines[i].entry]
 		if o.Op == OpSaid && o.After == e.After && o.Message.Text() == e.Message.Text() {
@@ -225,7 +225,7 @@ func isAlreadyAdded(entries []Entry, lines []line, e *Entry) bool {
 	return false
 }
 
-func replaceLastUser(lines []line, with line) []line {
+func replaceLastUser(lines []foldedLine, with foldedLine) []foldedLine {
 	for i := len(lines) - 1; i >= 0; i-- {
 		if lines[i].message.Role == llm.RoleUser {
 			lines[i].message, lines[i].by = with.message, with.by
@@ -237,7 +237,7 @@ func replaceLastUser(lines []line, with line) []line {
 
 // attachOutcomes puts outcomes after the newest message with calls, or the newest one
 // of a node. They become one tool message, in the order of the calls.
-func attachOutcomes(lines []line, results line, of string) []line {
+func attachOutcomes(lines []foldedLine, results foldedLine, of string) []foldedLine {
 	at := len(lines) - 1
 	for at >= 0 && (of != "" && lines[at].by != of || len(lines[at].message.ToolCalls()) == 0) {
 		at--

@@ -23,12 +23,12 @@ type Agent struct {
 	Visibility Visibility
 	Share      bool // add all its messages to the conversation, not only its last reply
 
-	// further first writes of the child; nil: none. Pure
+	// In returns further first writes of the child; nil: none. It is pure.
 	In func(s graph.State) ([]graph.Write, error)
-	// the update of the node, instead of the last reply; nil: the last reply. Pure
+	// Out returns the update of the node, instead of the last reply; nil: the last reply. It is pure.
 	Out func(s graph.State, child graph.Child) (graph.Update, error)
-	// the update of the node if the child failed; nil: the node fails. Not called if the run waits, is cancelled, or
-	// has used up a shared budget
+	// Failed returns the update of the node if the child failed; nil: the node fails. It is not called if the run
+	// waits, is cancelled, or has used up a shared budget.
 	Failed func(s graph.State, failure error) (graph.Update, error)
 }
 

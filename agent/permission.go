@@ -18,7 +18,7 @@ type Permission struct {
 	// has changed since.
 	Answer string   `json:"answer,omitempty"`
 	Rules  []string `json:"rules,omitempty"` // what the answer allows for longer than the call
-	// of what was decided: what let the call pass, what asks, or what denies
+	// Grounds are the reasons of the decision: what let the call pass, what asks, or what denies.
 	Grounds []Ground `json:"grounds,omitempty"`
 	More    int      `json:"more,omitempty"` // further grounds, which are not recorded
 }
@@ -30,7 +30,7 @@ type Ground struct {
 	// "hook", "call" (it cannot be made as the model wants it) or "default".
 	By   string `json:"by"`
 	Rule string `json:"rule,omitempty"` // the rule or mode, with the place of the rule
-	// as the end of a sentence that begins with the text; the rule follows it unless it is named there
+	// Why is the end of a sentence that begins with the text; the rule follows it unless it is named there.
 	Why string `json:"why"`
 }
 
@@ -150,7 +150,8 @@ type CallOutcome struct {
 	Ask     *tool.Question  // what a person must answer before it can continue
 	Edited  json.RawMessage // the arguments with which it was made, if a person has changed them
 	Refused bool            // it was not made
-	// nil: nothing is recorded, as in journals of older versions, and of calls that were made without a gate
+	// Permission is nil if nothing is recorded: in journals of older versions, and of calls that were made without a
+	// gate.
 	Permission *Permission
 }
 

@@ -32,10 +32,10 @@ type CallData struct {
 type CallDetail struct {
 	Does    string `json:"does,omitempty"`    // as the end of a sentence that begins with "the agent wants to"
 	Command string `json:"command,omitempty"` // shell text that the call would run
-	// the length in bytes of the question's prompt before the change of a file; 0: there is no change
+	// Diff is the length in bytes of the question's prompt before the change of a file; 0: there is no change.
 	Diff  int        `json:"diff,omitempty"`
 	Parts []CallPart `json:"parts,omitempty"` // what the call needs that is not simply allowed
-	// the harm that it may do, as the end of a sentence that begins with "it"
+	// Risks are the harm that it may do, each as the end of a sentence that begins with "it".
 	Risks []string `json:"risks,omitempty"`
 	Dir   string   `json:"dir,omitempty"` // the directory in which it works
 }

@@ -110,7 +110,7 @@ func (b *Budget) meterCall(ctx context.Context, m llm.Model, r llm.Request, yiel
 // knows.
 type ledger struct {
 	Spent Spend `json:"spent,omitzero"`
-	// the highest ratio of reported to estimated request tokens so far, in per cent
+	// Factor is the highest ratio of reported to estimated request tokens so far, in per cent.
 	Factor       int      `json:"factor,omitempty"`
 	Reply        int      `json:"reply,omitempty"` // tokens of the longest reply
 	CountedCalls []string `json:"begun,omitempty"` // tool calls that are counted and may be made again

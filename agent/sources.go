@@ -82,7 +82,7 @@ func hasReplied(entries []Entry, name string) bool {
 func (in *modelInput) announceTools(ctx context.Context, name, text string) {
 	e := stampEntry(ctx, Entry{Message: llm.User(text), By: name})
 	in.addEntry(e)
-	in.lines = append(in.lines, line{message: e.Message, entry: in.next - 1, by: name})
+	in.lines = append(in.lines, foldedLine{message: e.Message, entry: in.next - 1, by: name})
 }
 
 // listTools returns a function that lists the tools of the sources and further tools; nil: there are none.

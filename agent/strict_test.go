@@ -46,7 +46,7 @@ func strict(t testing.TB, answer func(w http.ResponseWriter, r *http.Request, me
 }
 
 func (s *strictServer) model() llm.Model {
-	m, err := openai.New(openai.Config{Model: "strict", BaseURL: s.url + "/v1"})
+	m, err := openai.New(openai.Config{Model: "strict", Endpoint: llm.Endpoint{BaseURL: s.url + "/v1"}})
 	if err != nil {
 		s.t.Fatal(err)
 	}

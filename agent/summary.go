@@ -92,7 +92,7 @@ func (st *thinkStep) summariseLines(ctx context.Context, s graph.State, f *reque
 
 // formatTranscript returns messages as one text to be summarized, of about most
 // tokens.
-func formatTranscript(lines []line, was string, most int) string {
+func formatTranscript(lines []foldedLine, was string, most int) string {
 	quoted := longestQuoted
 	if n := len(lines); n > 0 {
 		quoted = max(smallest, min(quoted, most/n))

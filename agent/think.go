@@ -14,7 +14,7 @@ import (
 // follows its edges. It makes no tool calls: Act does that.
 type Think struct {
 	Model llm.Model
-	// what every request contains in addition to messages: the system prompt, the temperature, a schema
+	// Request is what every request contains in addition to messages: the system prompt, the temperature, a schema.
 	Request llm.Request
 	// System returns the system prompt; nil: Request.System. It must be pure.
 	System     func(s graph.State) (string, error)

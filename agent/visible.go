@@ -17,7 +17,7 @@ type Visibility struct {
 
 // These are the usual choices.
 var (
-	// everything that was said, except by parallel agents
+	// FullContext is everything that was said, except by parallel agents.
 	FullContext        = Visibility{}
 	RequestContext     = Visibility{Timeline: ThisRun}                    // the same, in this run only
 	IsolatedRequest    = Visibility{Timeline: ThisRun, Branch: OwnBranch} // what the same agent said in this run

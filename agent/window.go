@@ -64,7 +64,7 @@ const (
 
 // requestFitter is one attempt to make a request fit.
 type requestFitter struct {
-	lines  []line
+	lines  []foldedLine
 	sizes  []int // of lines (estimate)
 	head   int   // tokens of everything except messages
 	factor int   // reported tokens in per cent of estimated tokens
@@ -88,7 +88,7 @@ func (w *Window) requestLimit(r *llm.Request) int {
 	return max(1, w.Tokens-reply)
 }
 
-func newFitting(lines []line, r *llm.Request, view View, factor int) *requestFitter {
+func newFitting(lines []foldedLine, r *llm.Request, view View, factor int) *requestFitter {
 	f := &requestFitter{lines: lines, head: headTokens(r), factor: factor, view: view, sizes: make([]int, len(lines))}
 	for i := range lines {
 		f.sizes[i] = messageTokens(&lines[i].message)

@@ -287,15 +287,15 @@ type textBox struct {
 // Cells exist only where something was drawn: most of a large drawing is empty.
 type textGrid struct {
 	boxes []textBox
-	cells map[[2]int]*cell // by row and column
+	cells map[[2]int]*glyph // by row and column
 	cols  int
 	rows  int
 }
 
-// A cell is one character of a drawing.
+// A glyph is one character of a drawing.
 // Lines that cross or join are one cell with several arms, so the order in which edges are drawn
 // does not matter.
-type cell struct {
+type glyph struct {
 	arms   byte // directions of lines that meet in it
 	dashed bool
 	text   string // instead of lines
@@ -317,7 +317,7 @@ func (g *textGrid) width() int { return g.cols }
 // The layout works in units smaller than a column, in which it centres boxes over others. Edges
 // between the same two nodes are one line, and an edge from a node to itself is none.
 func (t *textDrawing) layOutBoxes(l *level, size boxSize) (*textGrid, error) {
-	g := &textGrid{cells: map[[2]int]*cell{}}
+	g := &textGrid{cells: map[[2]int]*glyph{}}
 	var in layered.Graph
 	for i, v := range l.vertices {
 		b := textBox{lines: t.boxText(l, i, size.widest), bare: v.role != roleNode, kind: v.info.Kind, ink: t.inkOf(v)}
@@ -354,10 +354,10 @@ func (t *textDrawing) layOutBoxes(l *level, size boxSize) (*textGrid, error) {
 }
 
 // at returns a cell, which is created if it is empty.
-func (g *textGrid) at(row, col int) *cell {
+func (g *textGrid) at(row, col int) *glyph {
 	key := [2]int{row, col}
 	if g.cells[key] == nil {
-		g.cells[key] = &cell{}
+		g.cells[key] = &glyph{}
 		g.cols = max(g.cols, col+1)
 		g.rows = max(g.rows, row+1)
 	}
@@ -425,7 +425,7 @@ var lineCharacters = [16]rune{0, '│', '│', '│', '─', '┘', '┐', '┤'
 // character returns the character of a cell.
 // Only a cell on a straight piece of a line can be dashed; corners and crossings have solid
 // characters.
-func (c *cell) character(ascii bool) string {
+func (c *glyph) character(ascii bool) string {
 	if c.text != "" {
 		return c.text
 	}

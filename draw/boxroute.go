@@ -270,7 +270,7 @@ func (g *textGrid) drawBox(b *textBox, t *textDrawing) {
 			border = []rune("┏━┓┃┗┛")
 		}
 		ink := cmp.Or(b.ink, InkDim)
-		put := func(row, col int, r rune) { *g.at(row, col) = cell{text: string(r), ink: ink} }
+		put := func(row, col int, r rune) { *g.at(row, col) = glyph{text: string(r), ink: ink} }
 		for c := b.x; c < b.x+b.w; c++ {
 			put(b.y, c, border[1])
 			put(b.y+b.h-1, c, border[1])
@@ -295,9 +295,9 @@ func (g *textGrid) drawBox(b *textBox, t *textDrawing) {
 		col += (b.w - 4*boolInt(!b.bare) - ansi.StringWidth(line.text)) / 2
 		for text := line.text; text != ""; {
 			character, width := ansi.FirstGraphemeCluster(text, ansi.GraphemeWidth)
-			*g.at(row, col) = cell{text: character, ink: line.ink}
+			*g.at(row, col) = glyph{text: character, ink: line.ink}
 			for i := 1; i < width; i++ {
-				*g.at(row, col+i) = cell{}
+				*g.at(row, col+i) = glyph{}
 			}
 			col = col + width
 			text = text[len(character):]
@@ -395,7 +395,7 @@ func (r *textRouter) drawWire(w *wire, channel, top int) {
 		if r.t.o.ASCII {
 			text = "v"
 		}
-		*r.g.at(end, w.to) = cell{text: text, ink: w.pen.ink}
+		*r.g.at(end, w.to) = glyph{text: text, ink: w.pen.ink}
 	}
 }
 
@@ -456,7 +456,7 @@ func (r *textRouter) drawBack(k *link, rail int) {
 			if r.t.o.ASCII {
 				text = "<"
 			}
-			*r.g.at(row, b.x+b.w) = cell{text: text, ink: p.ink}
+			*r.g.at(row, b.x+b.w) = glyph{text: text, ink: p.ink}
 		}
 	}
 }

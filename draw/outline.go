@@ -33,7 +33,7 @@ const (
 
 // outlinePaths returns the parts of a form's picture within a box, the rearmost first. Each is filled and stroked.
 // Most forms have one part. A cylinder, a stack and a call have several.
-func (f form) outlinePaths(b box) []path {
+func (f form) outlinePaths(b rect) []path {
 	x0 := b.x
 	y0 := b.y
 	x1 := b.x + b.w
@@ -49,12 +49,12 @@ func (f form) outlinePaths(b box) []path {
 	case formSlanted:
 		return []path{polygonPath(pt{x0 + slant, y0}, pt{x1, y0}, pt{x1 - slant, y1}, pt{x0, y1})}
 	case formCylinder:
-		return []path{cylinderPath(b), ellipsePath(box{x0, y0, b.w, 2 * lid})}
+		return []path{cylinderPath(b), ellipsePath(rect{x0, y0, b.w, 2 * lid})}
 	case formStack:
-		front := box{x0, y0, b.w - 2*stackOff, b.h - 2*stackOff}
+		front := rect{x0, y0, b.w - 2*stackOff, b.h - 2*stackOff}
 		var sheets []path
 		for off := 2 * stackOff; off >= 0; off -= stackOff {
-			sheets = append(sheets, roundRect(box{x0 + off, y0 + off, front.w, front.h}, 3, 3))
+			sheets = append(sheets, roundRect(rect{x0 + off, y0 + off, front.w, front.h}, 3, 3))
 		}
 		return sheets
 	case formCall:
@@ -68,7 +68,7 @@ func (f form) outlinePaths(b box) []path {
 }
 
 // cylinderPath returns the outline of an upright cylinder.
-func cylinderPath(b box) path {
+func cylinderPath(b rect) path {
 	x0 := b.x
 	y0 := b.y
 	x1 := b.x + b.w
@@ -143,7 +143,7 @@ func (s side) inwardVector() pt {
 }
 
 // sideOf returns the side of b on which q lies.
-func sideOf(b box, q pt) side {
+func sideOf(b rect, q pt) side {
 	switch {
 	case q.y <= b.y:
 		return sideTop
@@ -157,7 +157,7 @@ func sideOf(b box, q pt) side {
 
 // outlineInset returns how far inside the box the outline lies, at an offset from the middle of the side.
 // It is 0 for sides that are straight and lie on the box.
-func (f form) outlineInset(b box, s side, off float64) float64 {
+func (f form) outlineInset(b rect, s side, off float64) float64 {
 	upright := s == sideTop || s == sideBottom
 	switch f {
 	case formDot, formRing:

@@ -20,7 +20,7 @@ func (p *painter) paintCanvas(c *canvas, x, y int, ground string) {
 	}
 	for i, v := range c.level.vertices {
 		r := c.layout.Nodes[i]
-		b := box{float64(x + r.X), float64(y + r.Y), float64(r.W), float64(r.H)}
+		b := rect{float64(x + r.X), float64(y + r.Y), float64(r.W), float64(r.H)}
 		if v.sub == nil {
 			p.paintNode(v, c.blocks[i], b)
 			continue
@@ -52,7 +52,7 @@ func (v vertex) newGroup(class string) group {
 
 // paintNode adds a vertex that is not a frame: its outline, and its lines of text from the top. b
 // is what was measured, r is where the layout put it.
-func (p *painter) paintNode(v vertex, b block, r box) {
+func (p *painter) paintNode(v vertex, b block, r rect) {
 	s := v.nodeStyle()
 	class := [...]string{"node", "start", "finish", "join"}[v.role]
 	g := v.newGroup(class)
@@ -61,7 +61,7 @@ func (p *painter) paintNode(v vertex, b block, r box) {
 	}
 	switch s.form {
 	case formRing:
-		inner := box{r.x + 5, r.y + 5, r.w - 10, r.h - 10}
+		inner := rect{r.x + 5, r.y + 5, r.w - 10, r.h - 10}
 		g.figs[0].fill = paperColor
 		g.figs = append(g.figs, figure{path: ellipsePath(inner), fill: s.fill})
 	case formPill:
@@ -129,7 +129,7 @@ func textAt(s textStyle, top pt, color, text string) caption {
 
 // paintFrame adds the frame around a level, with its title and small words in the upper left
 // corner.
-func (p *painter) paintFrame(v vertex, b block, r box) {
+func (p *painter) paintFrame(v vertex, b block, r rect) {
 	g := v.newGroup("frame")
 	g.figs = []figure{{path: roundRect(r, frameRound, frameRound), fill: frameFill, stroke: frameLine, width: lineWidth}}
 	if v.first {
@@ -222,7 +222,7 @@ func (p *painter) paintLabel(g *group, lines []string, middle pt, groundAndInk [
 	}
 	w := float64(p.maxLineWidth(labelText, lines) + 2*labelPad)
 	h := float64(labelText.line*len(lines) + 2)
-	back := box{middle.x - w/2, middle.y - h/2, w, h}
+	back := rect{middle.x - w/2, middle.y - h/2, w, h}
 	g.figs = append(g.figs, figure{path: roundRect(back, 4, 4), fill: groundAndInk[0]})
 	for i, line := range lines {
 		top := pt{middle.x, back.y + 1 + float64(i*labelText.line)}
@@ -238,7 +238,7 @@ func (p *painter) snapToOutline(c *canvas, vertex int, q, off pt) pt {
 	if v.sub != nil {
 		return q
 	}
-	b := box{off.x + float64(r.X), off.y + float64(r.Y), float64(r.W), float64(r.H)}
+	b := rect{off.x + float64(r.X), off.y + float64(r.Y), float64(r.W), float64(r.H)}
 	s := sideOf(b, q)
 	along := q.x - b.centrePoint().x
 	if s == sideLeft || s == sideRight {

@@ -63,7 +63,7 @@ func polygonPath(points ...pt) path {
 }
 
 // roundRect returns a rectangle with rounded corners.
-func roundRect(r box, rx, ry float64) path {
+func roundRect(r rect, rx, ry float64) path {
 	x0 := r.x
 	y0 := r.y
 	x1 := r.x + r.w
@@ -86,13 +86,13 @@ func roundRect(r box, rx, ry float64) path {
 }
 
 // ellipsePath returns the ellipse within a box.
-func ellipsePath(r box) path { return roundRect(r, r.w/2, r.h/2) }
+func ellipsePath(r rect) path { return roundRect(r, r.w/2, r.h/2) }
 
-// box is a rectangle from its top left corner.
-type box struct{ x, y, w, h float64 }
+// rect is a rectangle from its top left corner.
+type rect struct{ x, y, w, h float64 }
 
 // centrePoint returns the middle of the box.
-func (b box) centrePoint() pt { return pt{b.x + b.w/2, b.y + b.h/2} }
+func (b rect) centrePoint() pt { return pt{b.x + b.w/2, b.y + b.h/2} }
 
 // pointDistance returns the distance of two points.
 func pointDistance(a, b pt) float64 { return math.Hypot(a.x-b.x, a.y-b.y) }

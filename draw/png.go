@@ -141,7 +141,7 @@ func (c *pngCanvas) drawHyphen(d *font.Drawer) {
 	y := (bounds.Min.Y + bounds.Max.Y) / 2
 	half := (bounds.Max.Y - bounds.Min.Y) / 2
 	at := func(v fixed.Int26_6) float64 { return float64(v) / 64 }
-	corner := box{at(d.Dot.X + side), at(y - half), at(advance - 2*side), at(2 * half)}
+	corner := rect{at(d.Dot.X + side), at(y - half), at(advance - 2*side), at(2 * half)}
 	fillShape(c.img, flattenPath(roundRect(corner, 0, 0), 1), d.Src.(*image.Uniform).C.(color.RGBA))
 	d.Dot.X += advance
 }
@@ -433,7 +433,7 @@ func unitNormal(a, b pt) pt {
 // discAt returns the area of a round end: a circle as wide as the pen.
 func (s stroke) discAt(at pt) polyline {
 	r := s.width / 2
-	l := flattenPath(ellipsePath(box{at.x - r, at.y - r, s.width, s.width}), 1)[0]
+	l := flattenPath(ellipsePath(rect{at.x - r, at.y - r, s.width, s.width}), 1)[0]
 	return orientClockwise(l)
 }
 

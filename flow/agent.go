@@ -476,3 +476,14 @@ func (a *Agent) reachableNodes() []*spec.Node {
 	slices.SortFunc(nodes, func(a, b *spec.Node) int { return strings.Compare(a.ID, b.ID) })
 	return nodes
 }
+
+// variableValues returns the agent's variables that have a value.
+func variableValues(a *Agent) map[string]string {
+	values := map[string]string{}
+	for _, v := range a.Variables() {
+		if value, ok := variableValue(a, v); ok {
+			values[v.Name] = value
+		}
+	}
+	return values
+}

@@ -4,12 +4,13 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
-	"errors"
 	"fmt"
+	"sync"
 
 	"raddle.dev/agent"
 	"raddle.dev/flow/spec"
 	"raddle.dev/graph"
+	"raddle.dev/llm"
 	"raddle.dev/team"
 )
 
@@ -170,8 +171,10 @@ func (r *runtime) unknownNodeError(id string) error {
 	return &plainError{fmt.Sprintf("Node '%s' not found in graph '%s'", id, r.agent.File.Name)}
 }
 
-// isWaiting reports whether an error only means that the run stops here for
-// now.
-func isWaiting(err error) bool {
-	return errors.Is(err, graph.ErrWaiting) || errors.Is(err, graph.ErrPaused)
+// modelCache opens each model of an agent once.
+type modelCache struct {
+	host   *Host
+	dir    string
+	mu     sync.Mutex
+	models map[string]llm.Model
 }

@@ -140,14 +140,15 @@ func (r *caseRun) run() (graph.Result, error) {
 	defer stop()
 	r.stop = stop
 	runner := &graph.Runner{Graph: g, Store: journal.NewMemory()}
-	narrate, journal := NarrateCase(&r.stderr, a), LogRun(slog.New(r.log), a)
+	narrate := NarrateCase(&r.stderr, a)
+	record := LogCase(slog.New(r.log), a)
 	drive := func(events iter.Seq2[graph.Event, error]) (res graph.Result, err error) {
 		for e, failure := range events {
 			if failure != nil {
 				return res, a.Explain(failure)
 			}
 			narrate(e)
-			journal.Event(e)
+			record(e)
 			r.note(e)
 			if b, ok := e.Body.(graph.RunEnded); ok {
 				res = b.Result
@@ -168,8 +169,12 @@ func (r *caseRun) run() (graph.Result, error) {
 	return res, err
 }
 
-// NarrateCase writes the lines of a run for people. The tests outside of this package set it, because what narrates imports this package.
-var NarrateCase func(w io.Writer, a *Agent) func(graph.Event)
+// NarrateCase and LogCase write the lines of a run for people and those of its log. The tests outside of this package
+// set them, because what narrates imports this package.
+var (
+	NarrateCase func(w io.Writer, a *Agent) func(graph.Event)
+	LogCase     func(log *slog.Logger, a *Agent) func(graph.Event)
+)
 
 // note keeps what the run visited, and raises the abort signal where the case
 // says.

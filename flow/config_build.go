@@ -31,11 +31,6 @@ var (
 	openedKey = graph.Last[bool]("begun") // the beginning of the conversation is in the state
 )
 
-// mediaKey holds the pictures and documents that were attached to the prompt, as a message without text. The turn of a
-// conversation moves them into what the user says; a graph keeps them for the nodes whose prompts have the prompt of
-// the run. Its name cannot be in a file.
-var mediaKey = graph.Last[llm.Message]("(attached)")
-
 // These are the nodes of such an agent, around those of package agent.
 const (
 	nodeBegin = "begin"
@@ -565,13 +560,4 @@ func (m *namedModel) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.De
 		}
 		opened.Stream(ctx, r)(yield)
 	}
-}
-
-// childCause returns the failure that caused the error of a child graph.
-func childCause(err error) error {
-	var step *graph.StepError
-	for errors.As(err, &step) && len(step.Tasks) > 0 {
-		err = step.Tasks[0].Err
-	}
-	return err
 }

@@ -183,3 +183,21 @@ func envVariable(item any) (spec.Variable, error) {
 	}
 	return v, nil
 }
+
+func parseNames(text string) ([]string, error) {
+	v, err := jsonvalue.Parse([]byte(text))
+	if err != nil {
+		return nil, fmt.Errorf("it must be a JSON list of names: %w", err)
+	}
+	items, ok := v.([]any)
+	if !ok {
+		return nil, fmt.Errorf("it must be a JSON list of names, and is of type %s", jsonvalue.TypeName(v))
+	}
+	names := make([]string, len(items))
+	for i, item := range items {
+		if names[i], ok = item.(string); !ok {
+			return nil, fmt.Errorf("it must be a JSON list of names, and element %d is of type %s", i+1, jsonvalue.TypeName(item))
+		}
+	}
+	return names, nil
+}

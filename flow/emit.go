@@ -22,6 +22,11 @@ type (
 	ScriptNext struct {
 		Node string `json:"node"`
 	}
+	// NodeFailed says that a node failed and the run continues on its route for failures. The reason is
+	// the one that the journal has, without its causes.
+	NodeFailed struct {
+		Reason string `json:"reason"`
+	}
 	// ChildSpawned says that a child agent starts.
 	ChildSpawned struct {
 		Agent  string `json:"agent"`
@@ -55,6 +60,9 @@ func (KeysMerged) EventType() string { return "merged" }
 
 // EventType returns "script_next".
 func (ScriptNext) EventType() string { return "script_next" }
+
+// EventType returns "node_failed".
+func (NodeFailed) EventType() string { return "node_failed" }
 
 // EventType returns "spawned".
 func (ChildSpawned) EventType() string { return "spawned" }

@@ -51,10 +51,19 @@ func refusedAnswer(e *graph.AnswerError) string {
 // engineNode matches the text in which the engine names a failed node.
 var engineNode = pattern.CompileLater(`node (\S+) \(step \d+[^)]*\)`)
 
-// PlainReason returns the reason of a failure, as a journal stores it, in the
-// words of the file format. It is for lists, which have neither the agent nor
-// the error.
-func PlainReason(reason string) string { return engineNode().ReplaceAllString(reason, "at node '$1'") }
+// These match how the file format says with what a script has ended: with a code, or by a signal.
+var (
+	scriptCode   = pattern.CompileLater(`failed with exit code Some\((\d+)\)`)
+	scriptSignal = pattern.CompileLater(`failed with exit code None\b`)
+)
+
+// PlainReason returns the reason of a failure, as a journal or an error has it, in words for people: it names nodes as
+// graph files do, and the exit code of a script as a number.
+func PlainReason(reason string) string {
+	reason = engineNode().ReplaceAllString(reason, "at node '$1'")
+	reason = scriptCode().ReplaceAllString(reason, "failed with exit code $1")
+	return scriptSignal().ReplaceAllString(reason, "was ended by a signal")
+}
 
 // explainedError is an error of the engine with a different text.
 type explainedError struct {
@@ -188,4 +197,19 @@ func (e *plainError) Error() string { return e.text }
 func isFatal(ctx context.Context, err error) bool {
 	var provider *llm.Error
 	return ctx.Err() != nil || errors.As(err, &provider) && provider.Class == llm.Auth || agent.IsBudgetExhausted(ctx, err)
+}
+
+// isWaiting reports whether an error only means that the run stops here for
+// now.
+func isWaiting(err error) bool {
+	return errors.Is(err, graph.ErrWaiting) || errors.Is(err, graph.ErrPaused)
+}
+
+// childCause returns the failure that caused the error of a child graph.
+func childCause(err error) error {
+	var step *graph.StepError
+	for errors.As(err, &step) && len(step.Tasks) > 0 {
+		err = step.Tasks[0].Err
+	}
+	return err
 }

@@ -22,8 +22,8 @@ import (
 // HostSkills are the skills that the agents of a host may enable.
 type HostSkills struct {
 	Installed []string // in addition to those of an agent's own directory
-	// directories whose folders are skills that agents can load, in addition to an agent's own; the first with a name
-	// counts
+	// Dirs are directories whose folders are skills that agents can load, in addition to an agent's own; the first with
+	// a name counts.
 	Dirs    []string
 	Visible []string // the only skills that may be enabled; nil: all installed ones
 	Off     bool     // skills are disabled: their names are not checked
@@ -32,7 +32,8 @@ type HostSkills struct {
 // Replacements replace what the files of an agent say.
 type Replacements struct {
 	Override string // replaces every model of the graph and its children
-	// replace templates of prompts, by the names of nodes of the graph that is loaded, and not of those that it calls
+	// Templates replace templates of prompts, by the names of nodes of the graph that is loaded, and not of those that
+	// it calls.
 	Templates map[string]string
 }
 
@@ -67,7 +68,7 @@ type Host struct {
 
 	Session   string            // a session that the caller requested: graphs reject it
 	Variables map[string]string // agent variables that the caller set
-	// environment of scripts; nil: this process's, without variables whose names end in _API_KEY
+	// Env is the environment of scripts; nil: this process's, without variables whose names end in _API_KEY.
 	Env       []string
 	ConfigDir string       // the value of LLM_ROOT_DIR for scripts; empty: not set
 	Workspace string       // the value of RADDLE_WORKSPACE for scripts; empty: not set

@@ -17,6 +17,7 @@ import (
 	"raddle.dev/internal/base/jsonvalue"
 	"raddle.dev/internal/base/pattern"
 	"raddle.dev/internal/base/strictyaml"
+	"raddle.dev/llm"
 )
 
 // valueCodec stores values of the state as compact JSON.
@@ -288,3 +289,8 @@ func StoredValue(tag string, parts [][]byte) []byte {
 	}
 	return appendParts(nil, tag, parts)
 }
+
+// mediaKey holds the pictures and documents that were attached to the prompt, as a message without text. The turn of a
+// conversation moves them into what the user says; a graph keeps them for the nodes whose prompts have the prompt of
+// the run. Its name cannot be in a file.
+var mediaKey = graph.Last[llm.Message]("(attached)")

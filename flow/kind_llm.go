@@ -8,7 +8,6 @@ import (
 	"iter"
 	"slices"
 	"strings"
-	"sync"
 
 	"raddle.dev/agent"
 	"raddle.dev/flow/check"
@@ -119,9 +118,6 @@ func (b *llmNode) usesTools(a *Agent, n *spec.Node) bool {
 	return len(b.tools) > 0 || len(nodeSkills(a, n)) > 0
 }
 
-// errNodeTimeout is the cause of a context that a node's own timeout ended.
-var errNodeTimeout = errors.New("the node's timeout has passed")
-
 // run holds one conversation with a model. A failure is a result too:
 // state_updates can read it, and it has a route.
 func (b *llmNode) run(nr *nodeRun) error {
@@ -156,10 +152,10 @@ func (b *llmNode) followFailure(nr *nodeRun, result, log string, err error) erro
 	if isFatal(nr, err) || nr.branch && b.fallback == "" {
 		return err
 	}
-	nr.warnf("%s%v", log, err)
 	if err := nr.recordFailure(outermostText(err)); err != nil {
 		return err
 	}
+	nr.warnf("%s%v", log, err)
 	text := any(nr.host().redact(result + outermostText(err)))
 	nr.output = &text
 	nr.applyUpdates("output", text)
@@ -292,14 +288,6 @@ func (nr *nodeRun) askModel(ctx context.Context, name string, use modelUse, req 
 		nr.warnf("node '%s': the reply of %s %s", nr.node.ID, cmp.Or(reply.Model, "the model"), reply.Flaw)
 	}
 	return reply.Text, err
-}
-
-// modelCache opens each model of an agent once.
-type modelCache struct {
-	host   *Host
-	dir    string
-	mu     sync.Mutex
-	models map[string]llm.Model
 }
 
 func (c *modelCache) openModel(ctx context.Context, id string) (llm.Model, error) {

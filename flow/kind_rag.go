@@ -162,7 +162,7 @@ type Search struct {
 
 // IsSearch reports whether an effect of an agent's run is a search. id is the
 // effect's id, as [history.Entry] has it in ID.
-func IsSearch(id string) bool { return effectName(id) == effectSearch }
+func IsSearch(id string) bool { return graph.ParseEffectID(id).Name == effectSearch }
 
 // ReadSearch decodes the data of a record for which [IsSearch] is true.
 func ReadSearch(data []byte) (s Search, err error) {

@@ -149,14 +149,6 @@ func (b *scriptNode) compile(_ *nodeCompiler, node *graph.Node) error {
 	return nil
 }
 
-// scriptPath returns the full path of a script of an agent in a directory.
-func scriptPath(dir, script string) string {
-	if filepath.IsAbs(script) {
-		return script
-	}
-	return filepath.Join(dir, script)
-}
-
 // run runs a script and merges the object that it prints.
 func (b *scriptNode) run(nr *nodeRun) error {
 	confined, err := b.decideRun(nr)
@@ -420,8 +412,8 @@ func (b *scriptNode) directory(nr *nodeRun) string {
 	return nr.host().Workspace
 }
 
-// scriptError returns the failure of a child process in the words of the file
-// format.
+// scriptError returns the failure of a child process in the words of the file format, which are those of its first
+// reader, in Rust: the exit code 3 is "Some(3)", and a signal leaves "None". PlainReason has words for people.
 func (nr *nodeRun) scriptError(path string, timeout time.Duration, res proc.Result, err error) error {
 	var (
 		late   *proc.TimeoutError

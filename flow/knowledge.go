@@ -13,10 +13,9 @@ import (
 	"strconv"
 	"strings"
 
-	"raddle.dev/memory"
-
 	"raddle.dev/flow/spec"
 	"raddle.dev/internal/base/strictyaml"
+	"raddle.dev/memory"
 	"raddle.dev/rag"
 )
 
@@ -339,4 +338,12 @@ func documentsAt(a *Agent, id string) func(i int) strictyaml.Pos {
 // any case.
 func plainPath(source string) bool {
 	return source != "" && !strings.ContainsAny(source, "*?[]{}:@") && !strings.HasPrefix(source, "~") && !strings.Contains(source, "..")
+}
+
+// spawnBases records the agents that opened knowledge bases after the run
+// started: spawned agents, and those below them. All agents that are loaded
+// together share it.
+type spawnBases struct {
+	turn chan struct{} // has one place: its holder may open bases, because two agents may store the same base
+	done map[*Agent]bool
 }

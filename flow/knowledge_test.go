@@ -152,7 +152,7 @@ func (s *entityServer) Facts(string, string) ModelFacts { return ModelFacts{} }
 
 // Open implements [Models].
 func (s *entityServer) Open(_ context.Context, _, id string) (llm.Model, error) {
-	return openai.New(openai.Config{Model: id, BaseURL: s.url, APIKey: "a-key"})
+	return openai.New(openai.Config{Model: id, Endpoint: llm.Endpoint{BaseURL: s.url, APIKey: "a-key"}})
 }
 
 var staff = map[string]string{

@@ -12,7 +12,6 @@ import (
 
 	"raddle.dev/flow/check"
 	"raddle.dev/flow/spec"
-	"raddle.dev/internal/base/jsonvalue"
 	"raddle.dev/internal/base/plainfile"
 	"raddle.dev/internal/base/strictyaml"
 	"raddle.dev/rag"
@@ -284,24 +283,6 @@ func parseNumber(text string) (*float64, error) {
 	return &f, nil
 }
 
-func parseNames(text string) ([]string, error) {
-	v, err := jsonvalue.Parse([]byte(text))
-	if err != nil {
-		return nil, fmt.Errorf("it must be a JSON list of names: %w", err)
-	}
-	items, ok := v.([]any)
-	if !ok {
-		return nil, fmt.Errorf("it must be a JSON list of names, and is of type %s", jsonvalue.TypeName(v))
-	}
-	names := make([]string, len(items))
-	for i, item := range items {
-		if names[i], ok = item.(string); !ok {
-			return nil, fmt.Errorf("it must be a JSON list of names, and element %d is of type %s", i+1, jsonvalue.TypeName(item))
-		}
-	}
-	return names, nil
-}
-
 // checkFormat makes the checks of the file format that come before its validator.
 func checkFormat(a *Agent) error {
 	h := a.host
@@ -536,13 +517,17 @@ func (l *loader) loadConfig(a *Agent, text []byte) (err error) {
 	return nil
 }
 
-// variableValues returns the agent's variables that have a value.
-func variableValues(a *Agent) map[string]string {
-	values := map[string]string{}
-	for _, v := range a.Variables() {
-		if value, ok := variableValue(a, v); ok {
-			values[v.Name] = value
+// learnSecrets adds the secrets among the agent's variables to the redactor. A
+// value that names a variable of the environment is not a secret itself.
+func learnSecrets(a *Agent) {
+	for name, value := range variableValues(a) {
+		if !strings.Contains(value, "{{") {
+			a.host.Redactor.AddNamed(name, value)
 		}
 	}
-	return values
+	for _, k := range a.knowledgeBases() {
+		for _, document := range k.documents {
+			a.host.Redactor.AddNamed("", document) // its address may contain a password
+		}
+	}
 }

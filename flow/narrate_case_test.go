@@ -2,6 +2,7 @@ package flow_test
 
 import (
 	"io"
+	"log/slog"
 
 	"raddle.dev/flow"
 	"raddle.dev/flow/narrate"
@@ -10,4 +11,5 @@ import (
 
 func init() {
 	flow.NarrateCase = func(w io.Writer, a *flow.Agent) func(graph.Event) { return narrate.New(w, a, false).Event }
+	flow.LogCase = func(log *slog.Logger, a *flow.Agent) func(graph.Event) { return narrate.NewLog(log, a).Event }
 }

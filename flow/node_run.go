@@ -3,6 +3,7 @@ package flow
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -228,3 +229,6 @@ func (nr *nodeRun) logMove() {
 		nr.logf(slog.LevelDebug, "%s -> %s", nr.node.ID, strings.Join(nr.next, ", "))
 	}
 }
+
+// errNodeTimeout is the cause of a context that a node's own timeout ended.
+var errNodeTimeout = errors.New("the node's timeout has passed")

@@ -2,7 +2,6 @@ package flow
 
 import (
 	"context"
-	"strings"
 
 	"raddle.dev/graph"
 	"raddle.dev/internal/base/jsonvalue"
@@ -85,20 +84,5 @@ func (h *Host) redactErrors(run graph.Func) graph.Func {
 			err = &explainedError{text, err}
 		}
 		return u, err
-	}
-}
-
-// learnSecrets adds the secrets among the agent's variables to the redactor. A
-// value that names a variable of the environment is not a secret itself.
-func learnSecrets(a *Agent) {
-	for name, value := range variableValues(a) {
-		if !strings.Contains(value, "{{") {
-			a.host.Redactor.AddNamed(name, value)
-		}
-	}
-	for _, k := range a.knowledgeBases() {
-		for _, document := range k.documents {
-			a.host.Redactor.AddNamed("", document) // its address may contain a password
-		}
 	}
 }

@@ -47,7 +47,7 @@ func newReply(r llm.Reply) Reply {
 // IsReply reports whether an effect of an agent's run is a model's reply. id
 // is the effect's id, as [history.Entry] has it in ID.
 func IsReply(id string) bool {
-	name := effectName(id)
+	name := graph.ParseEffectID(id).Name
 	return strings.HasPrefix(name, effectModel) || slices.Contains([]string{effectExtract, effectRepair, effectTalk, effectSummary}, name)
 }
 
@@ -55,7 +55,7 @@ func IsReply(id string) bool {
 // Such a reply belongs to a frame of its own; it is not a node's own model
 // call.
 func IsTalk(id string) bool {
-	name := effectName(id)
+	name := graph.ParseEffectID(id).Name
 	return name == effectTalk || name == effectSummary
 }
 
@@ -65,40 +65,38 @@ const effectFailure = "failure"
 
 // IsFailure reports whether an effect records that a node failed and the run continued. Its data is the reason, for
 // [ReadFailure].
-func IsFailure(id string) bool { return effectName(id) == effectFailure }
+func IsFailure(id string) bool { return graph.ParseEffectID(id).Name == effectFailure }
 
 // ReadFailure decodes the data of a record for which [IsFailure] is true.
 func ReadFailure(data []byte) string { return string(data) }
 
-// recordFailure records that the node failed, before its route is taken.
+// recordFailure records that the node failed, and says so, before its route is taken.
 func (nr *nodeRun) recordFailure(reason string) error {
-	_, err := graph.Do(nr, effectFailure, func(context.Context) (string, error) { return nr.host().redact(reason), nil })
+	reason, err := graph.Do(nr, effectFailure, func(context.Context) (string, error) { return nr.host().redact(reason), nil })
+	if err == nil {
+		graph.Emit(nr, NodeFailed{Reason: reason})
+	}
 	return err
-}
-
-// effectName returns the name of an effect by its id: the part between the task
-// and the key. It is "" for a record that is not an effect.
-func effectName(id string) string {
-	_, rest, _ := strings.Cut(id, "\x00")
-	name, _, _ := strings.Cut(rest, "\x00")
-	return name
 }
 
 // ReadReply decodes the data of a record for which [IsReply] is true.
 func ReadReply(data []byte) (r Reply, err error) {
-	r, _, err = ReadReplyMessage(data)
+	r, _, err = ReadReplyDone(data)
 	return r, err
 }
 
-// ReadReplyMessage is [ReadReply] with the message of a reply in a conversation with tools; that of others has no role.
-func ReadReplyMessage(data []byte) (r Reply, m llm.Message, err error) {
+// ReadReplyDone is [ReadReply] with the value that the node has emitted for the reply. That of a reply that is not in a
+// conversation with tools has only its text.
+func ReadReplyDone(data []byte) (r Reply, done agent.ReplyDone, err error) {
 	var stored struct {
 		Reply
 		Message llm.Message    `json:"message"` // of a conversation with tools
 		Stop    llm.StopReason `json:"stop"`
+		Cost    float64        `json:"cost"`
+		Priced  bool           `json:"priced"`
 	}
 	if err := json.Unmarshal(data, &stored); err != nil {
-		return r, m, fmt.Errorf("the recorded reply of a model: %w", err)
+		return r, done, fmt.Errorf("the recorded reply of a model: %w", err)
 	}
 	r = stored.Reply
 	talk := llm.Reply{Message: stored.Message, Stop: stored.Stop}
@@ -110,5 +108,16 @@ func ReadReplyMessage(data []byte) (r Reply, m llm.Message, err error) {
 	case r.Flaw == "" && r.Text == "": // recorded by a version that did not set it
 		r.Flaw, r.Useless = talk.DescribeFlaw()
 	}
-	return r, stored.Message, nil
+	done = agent.ReplyDone{
+		Message: stored.Message,
+		Model:   r.Model,
+		Usage:   r.Usage,
+		Stop:    stored.Stop,
+		Cost:    stored.Cost,
+		Priced:  stored.Priced,
+	}
+	if done.Message.Role == "" {
+		done.Message = llm.Message{Role: llm.RoleAssistant, Parts: []llm.Part{llm.Text{Text: r.Text}}}
+	}
+	return r, done, nil
 }

@@ -110,6 +110,8 @@ func TestPlainReason(t *testing.T) {
 		"one task":    {&graph.StepError{Tasks: []*graph.NodeError{node}}, "at node 'boom': it broke"},
 		"two tasks":   {&graph.StepError{Step: 3, Tasks: []*graph.NodeError{node, node}}, "2 tasks of step 3 failed:\n  at node 'boom': it broke\n  at node 'boom': it broke"},
 		"below":       {inner, "at node 'call': at node 'call/boom': it broke"},
+		"exit code":   {errors.New("Script 's.sh' failed with exit code Some(3):\nno"), "Script 's.sh' failed with exit code 3:\nno"},
+		"signal":      {errors.New("Script 's.sh' failed with exit code None:\n"), "Script 's.sh' was ended by a signal:\n"},
 		"other words": {broke, "it broke"},
 	}
 	for name, test := range tests {

@@ -145,3 +145,11 @@ func HashSources(dir string, atStart []Source) []Source {
 	}
 	return s.list
 }
+
+// scriptPath returns the full path of a script of an agent in a directory.
+func scriptPath(dir, script string) string {
+	if filepath.IsAbs(script) {
+		return script
+	}
+	return filepath.Join(dir, script)
+}

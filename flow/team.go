@@ -141,14 +141,6 @@ func adaptLeadLoop(d *graph.Def) {
 	d.Timeout = 0
 }
 
-// spawnBases records the agents that opened knowledge bases after the run
-// started: spawned agents, and those below them. All agents that are loaded
-// together share it.
-type spawnBases struct {
-	turn chan struct{} // has one place: its holder may open bases, because two agents may store the same base
-	done map[*Agent]bool
-}
-
 // prepareSpawn opens the knowledge bases of a spawned agent in this process, and
 // builds missing ones without questions.
 func (a *Agent) prepareSpawn(ctx context.Context) error {

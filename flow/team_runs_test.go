@@ -569,7 +569,7 @@ func crashes(t *testing.T, root string, worked, step int) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if e.Kind == journal.KindEffect && effectName(e.ID) == "model" {
+			if e.Kind == journal.KindEffect && graph.ParseEffectID(e.ID).Name == "model" {
 				recorded++
 			}
 		}

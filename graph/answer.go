@@ -17,29 +17,6 @@ import (
 	"raddle.dev/graph/journal"
 )
 
-// Answer answers one question.
-type Answer struct {
-	// ID is that of the question; "" if only one is open. In Input.Ahead it may also be
-	// the name or the path of its node or of a node above that, or "" for the next
-	// question, in the order of tasks.
-	ID string
-
-	// Value is the answer. It is stored as JSON.
-	Value any
-
-	// Refused says that there will be no answer, and why: Interrupt returns a
-	// *RefusedError. If empty, Value is the answer.
-	Refused string
-
-	// By is the name of who answers, for those who look at the run later. It is recorded with
-	// the answer; "": no name. Answers given with Input.Ahead have none.
-	By string
-
-	// Ahead is for Node.CheckAnswer: the answer was given with Input.Ahead. Resume
-	// ignores it.
-	Ahead bool
-}
-
 // decodeAnswer decodes the JSON of an answer; a panic in a decoder is an error.
 func decodeAnswer[A any](raw []byte) (a A, err error) {
 	defer func() {
@@ -106,7 +83,7 @@ func FindAnswer[A any](ctx context.Context, name string) (answer A, ok bool, err
 		return answer, false, errors.New("graph: FindAnswer needs the context of a node")
 	}
 	a.mu.Lock()
-	key := a.localIDLocked() + "\x00" + name + "\x00" + a.ensureInner().ordinals.PeekOrdinal("?"+name)
+	key := EffectID{Task: a.localIDLocked(), Name: name, Call: a.ensureInner().ordinals.PeekOrdinal("?" + name)}.String()
 	a.mu.Unlock()
 	q := a.findQuestion(key)
 	if q == nil || !q.Answered {

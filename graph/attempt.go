@@ -7,84 +7,10 @@ import (
 	"hash/fnv"
 	"math"
 	"math/rand/v2"
-	"sync/atomic"
 	"time"
 
 	"raddle.dev/graph/internal/panics"
 )
-
-// taskCtx is the context that a node gets: the step's context with the task inside. It
-// records whether the task was looked up. If it was not, the context can be reused.
-type taskCtx struct {
-	context.Context
-	t                 *task
-	frame             *frame
-	node, index, step int32
-	attempt, visit    int32
-	state             atomic.Uint32
-}
-
-// States of a taskCtx.
-const (
-	ctxFresh uint32 = iota // the task was not looked up
-	ctxHeld                // the task was looked up, and a caller may keep it
-	ctxOver                // the node has returned without a lookup: the context may hold another task now
-)
-
-// An attempt is one call of the function of a task's node. Everything that the function
-// does through its context belongs to its attempt, and is refused when that has ended.
-type attempt struct {
-	*task
-	n int // from 1
-}
-
-// attemptOf returns the attempt that a node's context belongs to; ok is false for another
-// context.
-func attemptOf(ctx context.Context) (a attempt, ok bool) {
-	c := callerOf(ctx)
-	if c == nil {
-		return attempt{}, false
-	}
-	return attempt{c.holdTask(), int(c.attempt)}, true
-}
-
-type taskKey struct{}
-
-func (c *taskCtx) Value(k any) any {
-	if k == (taskKey{}) {
-		return c
-	}
-	return c.Context.Value(k)
-}
-
-// callerOf returns the context that a node got, or nil. It does not mark it as held.
-func callerOf(ctx context.Context) *taskCtx {
-	c, _ := ctx.Value(taskKey{}).(*taskCtx)
-	return c
-}
-
-// holdTask returns the task inside and marks the context as held. A goroutine that looks it
-// up only after its node has returned gets a task that refuses everything.
-func (c *taskCtx) holdTask() *task {
-	if c.state.Load() == ctxHeld || c.state.CompareAndSwap(ctxFresh, ctxHeld) {
-		return c.t
-	}
-	if c.state.Load() == ctxHeld { // another goroutine was faster
-		return c.t
-	}
-	return &task{drive: c.frame.drive, frame: c.frame, step: int(c.step), base: c.Context,
-		ref: taskRef{node: int(c.node), index: int(c.index)}, attempts: 1, held: true, ended: 1}
-}
-
-// markNodeReturned records that the node has returned, and reports whether no caller holds the task.
-func (c *taskCtx) markNodeReturned() bool { return c.state.CompareAndSwap(ctxFresh, ctxOver) }
-
-// bindTask makes c the context of t.
-func (c *taskCtx) bindTask(t *task) {
-	c.Context, c.t, c.frame = t.base, t, t.frame
-	c.node, c.index, c.step = int32(t.ref.node), int32(t.ref.index), int32(t.step)
-	c.attempt, c.visit = 1, int32(t.frame.visits[t.ref.node])
-}
 
 // newContext returns another context for the attempt.
 func (a attempt) newContext() *taskCtx {

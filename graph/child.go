@@ -387,14 +387,6 @@ var (
 	errOver    = errors.New("graph: the node that called the child has returned")
 )
 
-// childCall is a named child of a task, in one attempt.
-type childCall struct {
-	frame  *frame // nil: it was not started
-	status Status
-	cancel context.CancelCauseFunc
-	done   chan struct{} // closed when it has stopped
-}
-
 func (c *childCall) markStopped(t *task, s Status) {
 	t.mu.Lock()
 	c.status = s
@@ -417,9 +409,6 @@ func (a attempt) findChildGraph(name, kind string) (ChildGraph, error) {
 	}
 	return sub, nil
 }
-
-// isValidName reports whether a name can be part of a path.
-func isValidName(name string) bool { return name != "" && !strings.ContainsAny(name, "/#[") }
 
 // childPath returns the path of a named child in the journal: no node's name contains '#'.
 func (a attempt) childPath(name string) string { return a.frame.path + a.localID() + "#" + name + "/" }
@@ -554,7 +543,7 @@ func (w *comparison) compareChild(n *compiledNode, path, public string) {
 			return
 		}
 	}
-	c := change{ChangedError{Child: public, Was: f.Digest, Is: n.childDigest()}, "\x00graph\x00=" + path}
+	c := change{ChangedError{Child: public, Was: f.Digest, Is: n.childDigest()}, EffectID{Name: "graph", Call: "=" + path}.String()}
 	if !f.Returned && string(w.agreed[c.consent]) != strconv.Quote(c.Is) {
 		w.changes = append(w.changes, c)
 	}

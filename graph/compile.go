@@ -445,3 +445,6 @@ func computeDigest(g *Graph) string {
 	}
 	return fmt.Sprintf("%x", h.Sum(nil)[:8])
 }
+
+// isValidName reports whether a name can be part of a path.
+func isValidName(name string) bool { return name != "" && !strings.ContainsAny(name, "/#[") }

@@ -2,40 +2,13 @@ package graph
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"reflect"
 	"slices"
-	"strings"
 
 	"raddle.dev/graph/internal/record"
 	"raddle.dev/graph/internal/value"
 )
-
-// ModifiedError says that a function changed a slice, a map or the target of a pointer
-// that it had read from a State. Only runs with Runner.Debug detect it.
-type ModifiedError struct {
-	// By says which function: "the node", "a reducer", or another one of the graph.
-	By string
-
-	// Keys are the keys whose values the function changed, sorted.
-	Keys []string
-}
-
-// Error implements error.
-func (e *ModifiedError) Error() string {
-	return fmt.Sprintf("%s changed what it read: key %s. All readers share the state: copy a slice or map before you change it, and write the copy",
-		e.By, strings.Join(e.Keys, ", "))
-}
-
-// isModified reports whether an error is about a function that changed what it read.
-func isModified(err error) bool {
-	if err == nil { // nearly always the case, and then nothing is allocated
-		return false
-	}
-	var m *ModifiedError
-	return errors.As(err, &m)
-}
 
 // A watchedState is a state with the stored form of its values at one moment.
 type watchedState struct {

@@ -402,3 +402,30 @@ func (g *Graph) outgoingEdges(n *compiledNode) (es []EdgeInfo) {
 	}
 	return es
 }
+
+// CachePolicy lets the engine skip a node that has run with the same input before, in
+// any run. It is for pure nodes: their effects, questions and events do not happen
+// again.
+type CachePolicy struct {
+	// Keys are the input: what the result depends on. There must be at least one.
+	Keys []AnyKey
+
+	// Version is part of the identity: change it when the node's meaning changes. So are
+	// Def.Version and the structure of the graph.
+	Version string
+
+	// TTL is how long an update may be used. If 0, it does not expire.
+	TTL time.Duration
+}
+
+// Cache keeps the updates of nodes that have a CachePolicy. Implementations must be
+// safe for concurrent use. An error of the cache is a failure of the node.
+type Cache interface {
+	// Get returns a value that has not expired.
+	Get(ctx context.Context, key string) (value []byte, found bool, err error)
+	// Set stores a value; with ttl 0 it does not expire. Set must not keep a reference
+	// to value.
+	Set(ctx context.Context, key string, value []byte, ttl time.Duration) error
+	// Clear removes all keys that begin with prefix: see CacheKey.
+	Clear(ctx context.Context, prefix string) error
+}

@@ -3,7 +3,6 @@ package graph
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -128,24 +127,4 @@ func (d *drive) explainDisplacement(by journal.Lease) *DisplacedError {
 		e.Status, e.Reason, e.By = Status(end.Status), end.Reason, end.By
 	}
 	return e
-}
-
-// judgeStoreError returns the status and the error of a drive whose store has refused a record, or that was ended. err
-// is what its steps have ended with.
-func (d *drive) judgeStoreError(err, store error) (Status, error) {
-	e, known := errors.AsType[*DisplacedError](store)
-	if !known && !errors.Is(store, journal.ErrConflict) {
-		return Failed, firstError(err, store)
-	}
-	if !known {
-		by := journal.Lease{}
-		if l, ok := d.settings.Store.(journal.Leaser); ok {
-			by, _ = l.ReadLease(context.Background(), d.thread) // who it was is only told
-		}
-		e = d.explainDisplacement(by)
-	}
-	if hung, ok := errors.AsType[*HungError](err); ok {
-		return e.resultStatus(), fmt.Errorf("%w; %w", e, hung)
-	}
-	return e.resultStatus(), e
 }

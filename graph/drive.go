@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"raddle.dev/graph/internal/fold"
@@ -18,59 +17,6 @@ import (
 	"raddle.dev/graph/internal/writer"
 	"raddle.dev/graph/journal"
 )
-
-// drive is one process that works on a run.
-type drive struct {
-	settings *Runner
-	topics   Topic
-	exec     Executor
-	clock    Clock
-	out      eventSink
-	live     bool // only quiet nodes run on the reader's goroutine
-
-	runNames
-	ctx     context.Context
-	cancel  context.CancelFunc
-	journal *writer.ThreadWriter // nil: nothing is stored
-	lease   *lease               // nil: the store has no leases
-	pause   <-chan struct{}
-	grace   time.Duration
-
-	fault      atomic.Pointer[error] // an error of the clock
-	exitedTask atomic.Pointer[task]  // a task that ended its goroutine
-	singleTask *singleTaskRunner     // runs the steps with one task; nil: not started
-
-	watch   writer.Stopwatch
-	skipped atomic.Int64  // time that a Clock of the caller let pass without waiting
-	before  time.Duration // active time of earlier drives
-
-	failures atomic.Int32 // drives that failed in the current step of the root
-	stops    breakpoints
-
-	questions questionState
-	sharedValues
-	watchdog
-	outages outages
-}
-
-// runNames are the names of a run.
-type runNames struct {
-	thread, run string
-	user        string // Input.User
-	branch      string // branch of effects, after a fork or an edit
-}
-
-func (d *drive) now() time.Time { return d.clock.Now() }
-
-// savesEach reports whether each effect and each task is stored before its result is used.
-func (d *drive) savesEach() bool { return d.settings.Durability == EveryEffect }
-
-// activeTime returns the time that drives have worked on the run, also if the clock was set meanwhile. Without timeouts
-// it is never called, and the clock is not read.
-func (d *drive) activeTime() time.Duration {
-	_, active := d.watch.ReadWatch()
-	return d.before + active
-}
 
 // attachThread takes the thread's lease, reads the thread and makes the drive its writer. If
 // another drive holds the lease, by is that lease, and the drive may only
@@ -497,9 +443,6 @@ func (d *drive) recordEnd(f *frame, status Status, err error) error {
 	return d.journal.AddRecord(journal.KindEnd, b, true)
 }
 
-// errRunTimeout is the cause of a context that ended because of Def.Timeout.
-var errRunTimeout = errors.New("graph: the run's timeout has passed")
-
 // closeEvents ends what a drive with events has started.
 func (d *drive) closeEvents() {
 	if d.topics != 0 {
@@ -541,21 +484,6 @@ func (c *checkedClock) Wait(ctx context.Context, d time.Duration) (err error) {
 	return err
 }
 
-// setFault fails the drive for an error that no task has caused.
-func (d *drive) setFault(err error) {
-	if d.fault.CompareAndSwap(nil, &err) && d.cancel != nil {
-		d.cancel()
-	}
-}
-
-// fatalError returns the error of the clock or the store that ends the drive, or nil.
-func (d *drive) fatalError() error {
-	if err := d.fault.Load(); err != nil {
-		return *err
-	}
-	return d.journal.StoreError()
-}
-
 // newID makes the id of a run or a branch; a panic in Runner.IDs becomes an error.
 func (d *drive) newID() (id string, err error) {
 	defer func() {
@@ -574,4 +502,24 @@ func (d *drive) newID() (id string, err error) {
 		return "", errors.New("graph: Runner.IDs has returned an empty id")
 	}
 	return id, nil
+}
+
+// judgeStoreError returns the status and the error of a drive whose store has refused a record, or that was ended. err
+// is what its steps have ended with.
+func (d *drive) judgeStoreError(err, store error) (Status, error) {
+	e, known := errors.AsType[*DisplacedError](store)
+	if !known && !errors.Is(store, journal.ErrConflict) {
+		return Failed, firstError(err, store)
+	}
+	if !known {
+		by := journal.Lease{}
+		if l, ok := d.settings.Store.(journal.Leaser); ok {
+			by, _ = l.ReadLease(context.Background(), d.thread) // who it was is only told
+		}
+		e = d.explainDisplacement(by)
+	}
+	if hung, ok := errors.AsType[*HungError](err); ok {
+		return e.resultStatus(), fmt.Errorf("%w; %w", e, hung)
+	}
+	return e.resultStatus(), e
 }

@@ -183,7 +183,7 @@ func (a attempt) beginEffect(e Effect) (*effectCall, error) {
 	} else {
 		c.ord = in.ordinals.NextOrdinal(e.Name)
 	}
-	c.id = a.localIDLocked() + "\x00" + e.Name + "\x00" + c.ord
+	c.id = EffectID{Task: a.localIDLocked(), Name: e.Name, Call: c.ord}.String()
 	return c, nil
 }
 
@@ -297,7 +297,7 @@ func (c *effectCall) questionName() string {
 		return name
 	}
 	for n := 2; ; n++ {
-		q := raw.Asks[c.localID()+"\x00"+name+"\x000"]
+		q := raw.Asks[EffectID{Task: c.localID(), Name: name, Call: "0"}.String()]
 		if q == nil || !q.Answered || q.Now {
 			return name
 		}
@@ -428,7 +428,7 @@ func Share[T any](ctx context.Context, name string) (*SharedValue[T], error) {
 	return &SharedValue[T]{a, name, c, v}, nil
 }
 
-func sharedID(name string) string { return "\x00shared\x00=" + name }
+func sharedID(name string) string { return EffectID{Name: sharedName, Call: "=" + name}.String() }
 
 // Use calls fn with the value while no other task uses it, and wakes the tasks that
 // wait for a change. If fn returns true, the value is recorded before Use returns, as

@@ -344,3 +344,31 @@ func (e *RefusedError) Error() string { return e.Reason }
 // answer; Path is the place inside the type, such as result.Err; Reason says what is
 // wrong there, and Fix what to do.
 type TypeError = value.TypeError
+
+// ModifiedError says that a function changed a slice, a map or the target of a pointer
+// that it had read from a State. Only runs with Runner.Debug detect it.
+type ModifiedError struct {
+	// By says which function: "the node", "a reducer", or another one of the graph.
+	By string
+
+	// Keys are the keys whose values the function changed, sorted.
+	Keys []string
+}
+
+// Error implements error.
+func (e *ModifiedError) Error() string {
+	return fmt.Sprintf("%s changed what it read: key %s. All readers share the state: copy a slice or map before you change it, and write the copy",
+		e.By, strings.Join(e.Keys, ", "))
+}
+
+// isModified reports whether an error is about a function that changed what it read.
+func isModified(err error) bool {
+	if err == nil { // nearly always the case, and then nothing is allocated
+		return false
+	}
+	var m *ModifiedError
+	return errors.As(err, &m)
+}
+
+// errRunTimeout is the cause of a context that ended because of Def.Timeout.
+var errRunTimeout = errors.New("graph: the run's timeout has passed")

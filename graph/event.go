@@ -7,6 +7,7 @@ package graph
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -59,6 +60,16 @@ type Event struct {
 
 	// Body says what happened.
 	Body Body
+}
+
+// ChildPath returns the Path of the events of what the task of the event calls: the node, with the index of the task if
+// that is not 0, after the event's own path. It ends with a '/'. An event without a task has that of index 0.
+func (e Event) ChildPath() string {
+	path := e.Path + e.Node
+	if at := strings.LastIndexByte(e.Task, '.'); at >= 0 && e.Task[at+1:] != "0" {
+		path += "[" + e.Task[at+1:] + "]"
+	}
+	return path + "/"
 }
 
 // Body is one of RunStarted, StepCommitted, TaskStarted, TaskRetry, TaskDone,

@@ -424,3 +424,48 @@ func TestEmittedValuesNameTheirType(t *testing.T) {
 		}
 	}
 }
+
+// The events of what a task calls have the path that ChildPath returns for the events of the task, whatever its index.
+func TestChildPath(t *testing.T) {
+	nothing := func(context.Context, graph.State) (graph.Update, error) { return graph.Update{}, nil }
+	split := func(context.Context, graph.State) (graph.Update, error) {
+		return graph.Update{Send: []graph.Send{{To: "work"}, {To: "work"}}}, nil
+	}
+	inner := compile(t, graph.Def{
+		Name:  "inner",
+		Start: []string{"look"},
+		Nodes: []graph.Node{{Name: "look", Run: nothing}},
+		Edges: []graph.Edge{edge("look", graph.End)},
+	})
+	g := compile(t, graph.Def{
+		Name:  "outer",
+		Start: []string{"split"},
+		Nodes: []graph.Node{
+			{Name: "split", Run: split, Routes: []string{"work"}},
+			{Name: "work", Graph: inner},
+		},
+		Edges: []graph.Edge{edge("work", graph.End)},
+	})
+	r := &graph.Runner{Graph: g, Store: journal.NewMemory(), Executor: sequential{}}
+	var tasks, below []string
+	for e, err := range r.Run(t.Context(), graph.Input{Thread: "t", Topics: graph.AllTopics}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, ok := e.Body.(graph.TaskStarted); ok && e.Node == "work" {
+			tasks = append(tasks, e.ChildPath())
+		}
+		if _, ok := e.Body.(graph.TaskStarted); ok && e.Node == "look" {
+			below = append(below, e.Path)
+		}
+	}
+	if diff := cmp.Diff([]string{"work[1]/", "work[2]/"}, tasks); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(tasks, below); diff != "" {
+		t.Error(diff)
+	}
+	if got := (graph.Event{Path: "a/", Node: "b"}).ChildPath(); got != "a/b/" {
+		t.Errorf("an event of a journal has %q", got)
+	}
+}

@@ -98,17 +98,6 @@ func (p *workerPool) startWorker() {
 	})
 }
 
-// Clock gives a Runner the time. Implementations must be safe for concurrent use. A panic
-// in a Clock fails the drive. A clock may be set while a run works: if it jumps by more than ten seconds, the
-// time that has really passed counts for timeouts and as active.
-type Clock interface {
-	// Now returns the current time.
-	Now() time.Time
-
-	// Wait returns after d, or with the context's error if the context ends first.
-	Wait(ctx context.Context, d time.Duration) error
-}
-
 type wallClock struct{}
 
 func (wallClock) Now() time.Time { return time.Now() }

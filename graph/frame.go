@@ -5,79 +5,11 @@ import (
 	"maps"
 	"slices"
 	"sync"
-	"time"
 
 	"raddle.dev/graph/internal/record"
 	"raddle.dev/graph/internal/value"
 	"raddle.dev/graph/journal"
 )
-
-// A frame is one running graph: the root of a run, or a child under a task.
-type frame struct {
-	path   string // in the journal: the tasks above, each with a '/'
-	public string // for people: the nodes above, each with a '/'
-	g      *Graph
-	drive  *drive
-	step   int
-	from   int // the step at which its run started
-	st     State
-	next   frontier
-	visits []int // by node
-	halted bool
-	value  any
-	broke  []Break       // nodes of the last step that ask for a stop after them
-	breaks []Break       // where it has stopped, including its children, in task order
-	since  time.Duration // active time of the run when the frame started
-	late   *stepTimeout  // the cause of the current step's context if its time passes
-
-	failures []*NodeError // handled by OnError: End, including those of children
-
-	raw    *record.Frame            // what the journal holds of the current step; nil: nothing
-	frames map[string]*record.Frame // what it held of all frames when raw was read
-	asked  []Question               // open after the step, including those of children, in task order
-
-	bufs  buffers
-	sizes []int // stored bytes, by slot
-	frameOptions
-	supervision
-	frameBuffers
-}
-
-// frameOptions holds what a frame gets when it is opened.
-type frameOptions struct {
-	first      []Write   // of the graph, if no value was written yet
-	concurrent bool      // tasks of the frames above run concurrently with it
-	keeps      bool      // without a store: a node above may be retried
-	listener   *listener // the hooks of the nodes above that get emitted values; nil: none
-	again      []task    // without a store: the tasks of the step in which it failed
-}
-
-// frameBuffers holds the memory that the steps of a frame reuse.
-type frameBuffers struct {
-	ts       []task        // of the current step
-	fresh    []taskCtx     // for the tasks of the next steps
-	tasks    []taskRef     // for the next frontier
-	recorded []record.Task // for the record of it
-	arrivals
-	writes [][]Write
-	rec    []patch
-
-	head, data, val []byte // of a record
-}
-
-// smallFrame is the room for steps of one task: most graphs have no other steps.
-type smallFrame struct {
-	frame
-
-	ts     [1]task
-	tasks  [2]taskRef
-	writes [1][]Write
-	rec    [2]patch
-	marks  [2]mark
-	fresh  [6]taskCtx
-	vals   [4]any
-	visits [8]int
-}
 
 // newFrame returns a frame without values. x is nil for a frame that is only read.
 func newFrame(d *drive, g *Graph, path, public string) *frame {

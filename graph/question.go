@@ -10,7 +10,6 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"sync"
 	"unicode/utf8"
 
 	"raddle.dev/graph/internal/fold"
@@ -44,37 +43,6 @@ type Ask struct {
 
 	// Data is for the program that shows the question; it is stored as JSON.
 	Data any
-}
-
-// Question is an open question as the caller of a run sees it.
-type Question struct {
-	// ID is the path of the asking node, with "#n" from the node's second question on.
-	ID string `json:"id"`
-
-	// Node is the node that asks.
-	Node string `json:"node"`
-
-	// Kind, Prompt, Options, Free and Default are those of the Ask. Free is also true
-	// without Options.
-	Kind    string   `json:"kind,omitempty"`
-	Prompt  string   `json:"prompt"`
-	Options []string `json:"options,omitempty"`
-	Free    bool     `json:"free,omitempty"`
-	Default string   `json:"default,omitempty"`
-
-	// Type is the JSON type of the answer: string, number, boolean, array or object; "":
-	// any.
-	Type string `json:"type,omitempty"`
-
-	// Data is the JSON of Ask.Data.
-	Data json.RawMessage `json:"data,omitempty"`
-
-	// Integer is the Go type of a number that must be an integer: int, uint8, …
-	Integer string `json:"integer,omitempty"`
-
-	// Rejected says why the last answer did not fit, if it was recorded: the question is
-	// open again.
-	Rejected string `json:"rejected,omitempty"`
 }
 
 // Interrupt asks a question and returns the answer. As long as there is none, it
@@ -166,7 +134,7 @@ func (a attempt) askQuestion(ask Ask, n string, typ reflect.Type) (key string, a
 			return "", nil, fmt.Errorf("question of node %s: the option %q is not UTF-8, so no answer could choose it: offer strings.ToValidUTF8 of it", a.node().Name, o)
 		}
 	}
-	key = a.localID() + "\x00" + ask.Name + "\x00" + n
+	key = EffectID{Task: a.localID(), Name: ask.Name, Call: n}.String()
 	if q := a.findQuestion(key); q != nil {
 		answer, err = a.recallAnswer(q)
 		return key, answer, err
@@ -243,19 +211,6 @@ func (a attempt) findQuestion(key string) *record.AskedQuestion {
 		q = a.raw.Asks[key]
 	}
 	return q
-}
-
-// questionState is what a drive knows of questions and answers.
-type questionState struct {
-	answered []QuestionAnswered // recorded by the drive itself, not yet delivered
-	reply    Reply              // nil: no one answers within the drive
-	handle   *Handle            // nil: answers come only with a resume
-	late     []lateAnswer       // recorded while tasks worked, not yet used; the handle guards it
-
-	mu    sync.Mutex // guards the fields below
-	ahead []record.PresetAnswer
-	asked map[string]int  // questions by node path
-	shown map[string]bool // questions delivered, if answers were given ahead
 }
 
 // registerQuestion numbers a question of a node, and returns the place, from 1, of the answer that

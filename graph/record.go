@@ -3,7 +3,6 @@ package graph
 import (
 	"cmp"
 	"fmt"
-	"slices"
 
 	"raddle.dev/graph/internal/record"
 	"raddle.dev/graph/internal/value"
@@ -65,23 +64,6 @@ func listTags(keys []*keyDef) []record.Tag {
 		tags[i] = record.Tag{Key: k.name, Tag: k.tag}
 	}
 	return tags
-}
-
-// setFrontier sets what runs next, with the overlays of its tasks. Tasks are appended to those of b.
-func setFrontier(b *record.Parts, g *Graph, fr *frontier) error {
-	b.Tasks = slices.Grow(b.Tasks, len(fr.tasks))
-	for i := range fr.tasks {
-		t := &fr.tasks[i]
-		over, err := encodeWrites(t.over)
-		if err != nil {
-			return err
-		}
-		b.Tasks = append(b.Tasks, record.Task{Node: g.nodes[t.node].Name, Index: t.index, Cause: t.cause, Over: over})
-	}
-	for _, a := range fr.arrived {
-		b.Arrived = append(b.Arrived, record.Arrival{Join: g.joins[a.join].id, Source: g.joins[a.join].from[a.src]})
-	}
-	return nil
 }
 
 // encodeUpdate returns what a task returned, for a resume.

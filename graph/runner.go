@@ -243,49 +243,6 @@ func (r *Runner) streamEvents(topics Topic, run func(*drive) (Result, error)) it
 	}
 }
 
-// Status is the state of a run when a drive has stopped.
-type Status uint8
-
-// The statuses. Only Done and Abandoned end a run permanently; every other run can be
-// resumed.
-const (
-	Running Status = iota // a drive is running, according to its lease; a Result never has it
-	Done                  // no task is left to run, or a node halted the run
-	Waiting               // questions are open
-	Paused                // Pause was closed; the step that ran was committed
-	Failed                // a node, a reducer or the store failed; resuming runs the failed tasks again
-	// the context ended, or the run was edited or taken over elsewhere; recorded results are kept
-	Canceled
-	StepLimit  // Def.MaxSteps
-	VisitLimit // Node.MaxVisits or Def.MaxVisits
-	TimedOut   // Def.Timeout
-	Stuck      // a join waits for a source that will not run any more
-	Abandoned  // the run was ended by history.Abandon
-	// the last drive has not recorded that it stopped, and no lease shows that it is running; only listings report it
-	Crashed
-	// the drive did not start and has recorded nothing: its input was refused, the thread was busy, or the store or the
-	// context failed; only a Result has it
-	NotStarted
-)
-
-var statusNames = [...]string{"running", "done", "waiting", "paused", "failed", "canceled", "step-limit", "visit-limit", "timed-out", "stuck", "abandoned", "crashed", "not-started"}
-
-// String returns the word for the status: "done", "waiting", …; "unknown" for another
-// number.
-func (s Status) String() string {
-	if int(s) < len(statusNames) {
-		return statusNames[s]
-	}
-	return "unknown"
-}
-
-// MarshalText returns the same text as String, so that statuses are the same on the
-// wire as in messages.
-func (s Status) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
-
-// Final reports whether the run has ended permanently: it cannot be resumed.
-func (s Status) Final() bool { return s == Done || s == Abandoned }
-
 // Result is the outcome of a drive.
 type Result struct {
 	// Thread and Run name the thread and the run.
@@ -328,4 +285,15 @@ type Result struct {
 	// Err is what RunEnded reports. It is nil for Done, Waiting and Paused, and in what
 	// Invoke and InvokeResume return, whose error is separate.
 	Err error
+}
+
+// Clock gives a Runner the time. Implementations must be safe for concurrent use. A panic
+// in a Clock fails the drive. A clock may be set while a run works: if it jumps by more than ten seconds, the
+// time that has really passed counts for timeouts and as active.
+type Clock interface {
+	// Now returns the current time.
+	Now() time.Time
+
+	// Wait returns after d, or with the context's error if the context ends first.
+	Wait(ctx context.Context, d time.Duration) error
 }

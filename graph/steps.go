@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"raddle.dev/graph/internal/fold"
 	"raddle.dev/graph/internal/record"
@@ -298,7 +297,7 @@ func (f *frame) applyStep() error {
 			if w := (*writeError)(nil); errors.As(err, &w) {
 				return f.attributeError(w.by, w.err)
 			}
-			// its overlays or its halt; those of siblings were stored before
+			// The overlays or the halt of the only task could not be stored; those of siblings were stored before.
 			if len(ts) == 1 && d.journal.StoreError() == nil {
 				return f.attributeError(0, err)
 			}
@@ -397,55 +396,6 @@ func (f *frame) deliverStepCommitted(was *frontier, dropped []string, seq int64)
 	f.deliverEvent(Event{Path: f.public, Step: f.step, Body: b})
 }
 
-// nameLists makes lists of names, each name once, that share an array.
-type nameLists struct {
-	all  []string
-	from int             // where the current list begins
-	seen map[string]bool // names in the current list, if it is long
-}
-
-func (l *nameLists) add(name string) {
-	list := l.all[l.from:]
-	switch {
-	case len(list) < manyTasks:
-		if slices.Contains(list, name) {
-			return
-		}
-	case l.seen == nil:
-		l.seen = make(map[string]bool, 2*len(list))
-		for _, s := range list {
-			l.seen[s] = true
-		}
-		fallthrough
-	default:
-		if l.seen[name] {
-			return
-		}
-		l.seen[name] = true
-	}
-	l.all = append(l.all, name)
-}
-
-// endList ends a list and returns it; nil if it is empty.
-func (l *nameLists) endList() []string {
-	from := l.from
-	l.from, l.seen = len(l.all), nil
-	if from == l.from {
-		return nil
-	}
-	return l.all[from:l.from:l.from]
-}
-
-// listNodes lists the nodes of the tasks, each once, in task order.
-func (l *nameLists) listNodes(g *Graph, fr *frontier) []string {
-	for i := range fr.tasks {
-		if i == 0 || fr.tasks[i].node != fr.tasks[i-1].node {
-			l.all = append(l.all, g.nodes[fr.tasks[i].node].Name)
-		}
-	}
-	return l.endList()
-}
-
 // addMoveTargets adds where a task led.
 func (f *frame) addMoveTargets(l *nameLists, t *task) {
 	n, add := t.node(), l.add
@@ -506,26 +456,6 @@ func (f *frame) startPhase(p Phase) {
 	if f.drive.topics&TopicPhase != 0 {
 		f.deliverEvent(Event{Path: f.public, Step: f.step, Body: PhaseStarted{Phase: p, Nodes: f.next.nodeNames(f.g)}})
 	}
-}
-
-// Break is a place where a run stops because a node or the caller asks for it: see
-// Node.BreakBefore, Node.BreakAfter and Input.Break. The run is Paused. Resuming it
-// continues past this stop once: in a loop the next visit stops again.
-type Break struct {
-	// Node is the path of the node: the nodes above it, each followed by '/', then its
-	// name.
-	Node string `json:"node"`
-
-	// After stops the run after the node, not before it.
-	After bool `json:"after,omitempty"`
-}
-
-// breakpoints is what a drive knows of the places where runs stop.
-type breakpoints struct {
-	set    map[Break]bool // for this drive, in addition to those of nodes
-	passed map[string]int // by frame: the step before which it has stopped already
-	mu     sync.Mutex     // guards the fields below
-	at     map[string]int // by frame: the step before which this drive has stopped
 }
 
 // stopBefore reports whether a frame must stop before its next step, and remembers the

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
-	"sync"
 	"time"
 
 	"raddle.dev/graph/internal/ordinal"
@@ -14,103 +12,6 @@ import (
 	"raddle.dev/graph/internal/record"
 	"raddle.dev/graph/journal"
 )
-
-// task is one node in one step. A task whose context was never looked up is used again
-// for a later step of its frame.
-type task struct {
-	drive  *drive
-	frame  *frame
-	ref    taskRef
-	raw    *record.Frame            // what the journal holds of the step; nil: nothing
-	frames map[string]*record.Frame // what it holds of all frames
-	step   int
-	base   context.Context // of the step
-	first  *taskCtx        // for the first attempt
-	id     string          // local(), once computed
-	inline bool            // the task runs on the reader's goroutine
-	runner *runner         // runner that runs the task; nil: it is not watched
-	held   bool            // the node may still hold the task when the step has ended
-
-	begun     time.Duration // on the watch of the drive; set if its events are read, or Retry.Within applies
-	hit       bool          // the update comes from the cache
-	recorded  bool          // the update, or the open question, comes from the journal
-	attempts  int           // that have started
-	up        Update
-	err       error
-	recovered error // the failure that OnError handles
-
-	mu      sync.Mutex // guards the fields below: a node may use goroutines
-	waiting bool
-	paused  bool
-	ended   int           // attempts that have ended: what their goroutines still do is refused
-	hung    int           // attempts that were left behind
-	inner   *nodeActivity // nil: it has done nothing that needs one
-}
-
-// nodeActivity holds what a node does in addition to returning: most do nothing.
-type nodeActivity struct {
-	ordinals ordinal.Counter
-	busy     map[string]bool
-	running  []*effectCall
-	results  map[string]outcome               // effects, for the next attempt
-	asks     map[string]*record.AskedQuestion // answered ahead in this drive
-	open     []Question
-	below    *frame       // the child, with what is open in it
-	calling  bool         // the child runs
-	stopped  int          // number of children that have stopped
-	failures []*NodeError // of the child's steps, see Result
-	kept     *frame       // without a store: the child of earlier attempts
-	returned bool         // the child has ended as done
-	notes    []Body       // events for the end of the step
-	fault    error        // the panic of a Hooks.Emit
-	childSet
-}
-
-// childSet holds what a task knows of its named children.
-type childSet struct {
-	calls   map[string]*childCall    // of this attempt
-	closed  bool                     // no more of them may start
-	others  []*frame                 // their frames, by name, when the node has returned
-	dropped map[string]bool          // paths
-	frames  map[string]*record.Frame // that an earlier attempt left; nil: not read yet
-}
-
-// ensureInner returns t.inner, and makes it when it is first needed. The caller must hold t.mu.
-func (t *task) ensureInner() *nodeActivity {
-	if t.inner == nil {
-		t.inner = &nodeActivity{}
-	}
-	return t.inner
-}
-
-func (t *task) node() *compiledNode { return &t.frame.g.nodes[t.ref.node] }
-
-// localID returns the task's identity in its frame: step.node.index.
-func (t *task) localID() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.localIDLocked()
-}
-
-// localIDLocked is local for a caller that holds t.mu.
-func (t *task) localIDLocked() string {
-	if t.id == "" {
-		var few [48]byte
-		b := append(strconv.AppendInt(few[:0], int64(t.step), 10), '.')
-		b = append(append(b, t.node().Name...), '.')
-		t.id = string(strconv.AppendInt(b, int64(t.ref.index), 10))
-	}
-	return t.id
-}
-
-// publicPath returns the task's path for people: the nodes above it and its own.
-func (t *task) publicPath() string {
-	p := t.frame.public + t.node().Name
-	if t.ref.index > 0 {
-		p += "[" + strconv.Itoa(t.ref.index) + "]"
-	}
-	return p
-}
 
 func (t *task) newEvent(b Body) Event {
 	return Event{Path: t.frame.public, Step: t.step, Task: t.localID(), Node: t.node().Name, Body: b}
@@ -375,7 +276,7 @@ func (t *task) restoreFromJournal() error {
 		return nil
 	}
 	for _, key := range raw.Order {
-		if q := raw.Asks[key]; !q.Answered && len(key) > len(id) && key[:len(id)+1] == id+"\x00" {
+		if q := raw.Asks[key]; !q.Answered && ParseEffectID(key).Task == id {
 			t.recorded = true
 			t.addOpenQuestion(Question(q.Question))
 		}

@@ -8,8 +8,9 @@
 //		Messages: []llm.Message{llm.User("What is the capital of Norway?")},
 //	})
 //
-// The packages openai, anthropic, gemini and script provide a [Model]. To write
-// your own, implement its single method.
+// The packages openai, anthropic, gemini, bedrock, ollama and script provide a
+// [Model]. Those that reach a provider take an [Endpoint]: its address, key and
+// limits. To write your own model, implement its single method.
 //
 // # Messages
 //

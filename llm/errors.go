@@ -12,8 +12,7 @@ type Class string
 
 // These are the classes of failures.
 const (
-	// no key, a wrong key, or a key without the permission: fix the configuration
-	Auth          Class = "auth"
+	Auth          Class = "auth"           // no key, a wrong one, or one without the permission: fix the configuration
 	RateLimited   Class = "rate_limited"   // too many requests or tokens, or the quota is used up: wait
 	Overloaded    Class = "overloaded"     // the provider has no capacity: wait
 	ContextLength Class = "context_length" // the conversation does not fit in the model's context: shorten it
@@ -21,8 +20,7 @@ const (
 	Network       Class = "network"        // no connection, or it broke
 	Timeout       Class = "timeout"        // the server sent nothing for too long
 	Server        Class = "server"         // the provider failed, or violated its own protocol
-	// the reply is larger or takes longer than the client allows: raise the limit, or ask for less
-	Limit Class = "limit"
+	Limit         Class = "limit"          // the reply is too large or too slow: raise the limit, or ask for less
 )
 
 // These are values of Error.Code for the class Network, when there is no answer

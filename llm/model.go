@@ -31,7 +31,7 @@ type Request struct {
 	Tools       []ToolSpec `json:"tools,omitempty"`
 	Temperature *float64   `json:"temperature,omitempty"` // nil: not sent
 	TopP        *float64   `json:"top_p,omitempty"`       // nil: not sent
-	// maximum number of tokens in the reply; 0: the provider's limit
+	// MaxTokens is the maximum number of tokens in the reply; 0: the provider's limit.
 	MaxTokens int `json:"max_tokens,omitempty"`
 	// Effort is how hard the model should think, as a value that the provider
 	// defines, such as "low" or "high". Empty: not sent.
@@ -144,7 +144,7 @@ type Usage struct {
 	Input  int `json:"input,omitempty"`  // all tokens of the prompt, including cached ones
 	Output int `json:"output,omitempty"` // all tokens of the reply, including reasoning
 	Cached int `json:"cached,omitempty"` // the part of Input that the provider read from its cache
-	// the part of Input that the provider wrote to its cache; no token is in Cached and in Written
+	// Written is the part of Input that the provider wrote to its cache; no token is in Cached and in Written.
 	Written   int `json:"written,omitempty"`
 	Reasoning int `json:"reasoning,omitempty"` // the part of Output that was used for reasoning
 	Searches  int `json:"searches,omitempty"`  // of the web, by the provider; they are no tokens

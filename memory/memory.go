@@ -47,9 +47,10 @@ type Entry struct {
 	Key       string          `json:"key"`
 	Value     json.RawMessage `json:"value"`
 
-	// Vector is the meaning of the entry, by the embedding model of the name Model. Without a
-	// model it is empty.
-	Model  string    `json:"model,omitempty"`
+	// Model is the name of the embedding model of Vector; empty: there is no vector.
+	Model string `json:"model,omitempty"`
+
+	// Vector is the meaning of the entry by Model; nil without a model.
 	Vector []float32 `json:"-"`
 
 	// Updated is when the entry was written, and Expires when it ends, zero if it does not. Both

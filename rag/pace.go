@@ -137,8 +137,8 @@ func (m pacedEmbedder) Embed(ctx context.Context, purpose Purpose, texts []strin
 	}
 }
 
-// A reply is the outcome of one batch.
-type reply struct {
+// A batchResult is the outcome of one batch.
+type batchResult struct {
 	vectors [][]float32
 	err     error
 }
@@ -152,16 +152,16 @@ func (w *builder) embedInOrder(ctx context.Context, batches [][]string, keep fun
 	sending, stop := context.WithCancel(ctx)
 	defer stop()
 	m := pacedEmbedder{w.embed.model, w.embed.limiter, ctx}
-	replies := make([]chan reply, len(batches))
+	replies := make([]chan batchResult, len(batches))
 	send := func(i int) {
-		replies[i] = make(chan reply, 1)
+		replies[i] = make(chan batchResult, 1)
 		r := request{model: w.settings.Model, purpose: ForDocument, texts: batches[i], attempts: w.base.o.Attempts, dims: w.embed.dims}
 		wait.Go(func() {
 			vectors, err := embedTexts(sending, m, r)
 			if err != nil {
 				stop()
 			}
-			replies[i] <- reply{vectors, err}
+			replies[i] <- batchResult{vectors, err}
 		})
 	}
 	var failed error

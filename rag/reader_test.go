@@ -92,7 +92,7 @@ func (r *reader) answers(answer func(passage string) (string, int)) {
 
 func openAt(url string) func(context.Context, string) (llm.Model, error) {
 	return func(_ context.Context, model string) (llm.Model, error) {
-		return openai.New(openai.Config{Model: model, BaseURL: url, APIKey: "key"})
+		return openai.New(openai.Config{Model: model, Endpoint: llm.Endpoint{BaseURL: url, APIKey: "key"}})
 	}
 }
 

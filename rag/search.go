@@ -24,7 +24,7 @@ type Hit struct {
 	Path  string // of its document
 	Text  string // of the chunk
 	Chunk int    // its place in the document, from zero
-	// of the ranking that decided, higher is better; it compares with the hits of the same search only
+	// Score is that of the ranking that decided, higher is better; it compares with the hits of the same search only.
 	Score    float64
 	Metadata map[string]string // of the document
 }

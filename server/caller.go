@@ -26,7 +26,8 @@ var Scopes = []Scope{ScopeRead, ScopeStart, ScopeAnswer, ScopeAdmin}
 // A Caller is the sender of a request.
 type Caller struct {
 	Name string // of its token
-	// for whom its runs work; "": not known, as with the first token, which belongs to the user of this machine
+	// User is the person for whom its runs work; "": not known, as with the first token, which belongs to the user of
+	// this machine.
 	User        string
 	Scopes      []Scope
 	TraceParent string // the span that the request belongs to, as the header traceparent names it; "": none

@@ -1,12 +1,10 @@
 package server
 
 import (
-	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
 
-	"raddle.dev/agent"
 	"raddle.dev/graph"
 	"raddle.dev/internal/report/updates"
 )
@@ -79,12 +77,7 @@ func (s *Service) encodeEvent(ev graph.Event, run string, at position) Event {
 	ev.Path = updates.PlainPath(ev.Path)
 	ev.Run = run
 	ev.Seq = ev.Record
-	line, err := json.Marshal(ev)
-	if err != nil { // a node sent a value that JSON cannot represent
-		ev.Body = graph.ValueEmitted{Value: agent.Warning{Text: err.Error()}}
-		line, _ = json.Marshal(ev)
-	}
-	e := Event{Event: ev, Line: s.process.Tools.SecretSet().Bytes(line)}
+	e := Event{Event: ev, Line: s.process.Tools.SecretSet().Bytes(updates.EncodeEvent(ev))}
 	if at.place > 0 {
 		e.ID = at.String()
 	}

@@ -236,7 +236,6 @@ func (f *feed) watchJournal(stop chan struct{}) {
 	defer ticker.Stop()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	var view *runs.View
 	for n := 0; ; n++ {
 		select {
 		case <-stop:
@@ -247,45 +246,39 @@ func (f *feed) watchJournal(stop chan struct{}) {
 			}
 		case <-f.look:
 		}
-		f.lookOnce(ctx, &view)
+		f.lookOnce(ctx)
 	}
 }
 
-// readView reads the run into a view, or what is new of it if the view was read before.
-func (f *feed) readView(ctx context.Context, view **runs.View) (d *runs.Detail, err error) {
-	if *view == nil {
-		*view, err = f.service.readUsage(ctx, f.run)
-	} else {
-		err = (*view).Update(ctx)
-	}
-	if err != nil {
-		*view = nil
-		return nil, err
-	}
-	return (*view).Detail, nil
-}
-
-// lookOnce passes on what is new, and ends the subscriptions of a run that does not continue by itself. The view is of
-// that run, and nil before the first look that needs it.
-func (f *feed) lookOnce(ctx context.Context, view **runs.View) {
+// lookOnce passes on what is new, and ends the subscriptions of a run that does not continue by itself.
+func (f *feed) lookOnce(ctx context.Context) {
 	active := f.service.isActive(f.run)
-	var d *runs.Detail
-	var err error
-	if !active {
-		d, err = f.readView(ctx, view)
-	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.remote = d != nil && runs.Works(d.Status)
-	if len(f.subs) > 0 { // after the status: nothing that was recorded before the end is left out
-		f.readJournal(ctx, active || f.remote)
+	if len(f.subs) == 0 {
+		f.remote = false
+		return
 	}
-	asks := d != nil && d.Snapshot.Status == graph.Waiting && d.Status != runs.Queued
+	driven := false
+	queued := false
+	var err error
+	if !active {
+		driven, queued, err = f.journal.Works(ctx)
+	}
+	f.remote = driven || queued
+	follower := f.journal
+	head := follower.Head()
+	f.readJournal(ctx, active || f.remote)
+	if !active && !f.remote && err == nil && follower.Head() > head { // it may be driven again by now
+		f.requestLook()
+		return
+	}
+	waits := follower.Waits() && !queued
 	for sub := range f.subs {
 		switch {
 		case err != nil:
 			sub.finish(err)
-		case active, f.remote && !asks, asks && !sub.options.UntilQuestion:
+		case active, f.remote && !waits, waits && !sub.options.UntilQuestion:
 			continue
 		default:
 			sub.finish(nil)

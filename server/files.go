@@ -65,8 +65,8 @@ func (f *stateFiles) removeParts() error {
 // A mark says that a service drives a run or has it in its queue.
 type mark struct {
 	ID string // of who took the run up last: who takes it up makes a new mark
-	// the run is to be continued even if it is paused: it waits for a place, or a service has stopped it because it
-	// ended itself
+	// Pending says that the run is to be continued even if it is paused: it waits for a place, or a service has stopped
+	// it because it ended itself.
 	Pending bool
 }
 

@@ -20,7 +20,8 @@ import (
 type Options struct {
 	MaxRuns    int  // how many runs are driven at once; 0: 64
 	AllowPaths bool // an agent may also be named by its path
-	// continue also runs that another service of the same state directory was driving when it was stopped or killed
+	// Recover continues also runs that another service of the same state directory was driving when it was stopped or
+	// killed.
 	Recover   bool
 	Network   bool         // requests come from a network: each needs a caller with the scope for what it does
 	Log       *slog.Logger // developer log; nil: none
@@ -188,7 +189,7 @@ func (s *Service) findRun(ctx context.Context, id string) (*runs.Detail, error) 
 }
 
 // readUsage is findRun for what models have replied.
-func (s *Service) readUsage(ctx context.Context, id string) (*runs.View, error) {
+func (s *Service) readUsage(ctx context.Context, id string) (*runs.Usage, error) {
 	if thread := s.threadOf(id); thread != "" {
 		if v, err := s.process.Runs.ReadUsage(ctx, thread); err == nil && v.Run == id {
 			return v, nil

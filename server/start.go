@@ -20,12 +20,12 @@ type StartRequest struct {
 	Agent     string            `json:"agent"` // name in the catalogue, or a path if the service allows paths
 	Prompt    string            `json:"prompt"`
 	Variables map[string]string `json:"variables,omitempty"`
-	// conversation of an agent that is not a graph; "": as the agent says
+	// Session is the conversation of an agent that is not a graph; "": as the agent says.
 	Session  string         `json:"session,omitempty"`
 	Model    string         `json:"model,omitempty"` // replaces every model
 	Headless bool           `json:"headless,omitempty"`
 	Answers  []graph.Answer `json:"answers,omitempty"` // to questions that the run will ask
-	// what is attached to the prompt; their names are never opened
+	// Files are attached to the prompt; their names are never opened.
 	Files []attach.File `json:"files,omitempty"`
 	Key   string        `json:"-"` // idempotency key: the same key gives the same run; "": none
 }

@@ -28,7 +28,7 @@ type RunState struct {
 	Questions []graph.Question `json:"questions"`           // those that are open
 	Error     string           `json:"error,omitempty"`     // why it failed
 	Usage     llm.Usage        `json:"usage"`               // of all model calls that are recorded
-	// in the currency of the prices; nil if a price is not known
+	// Cost is in the currency of the prices; nil if a price is not known.
 	Cost   *float64     `json:"cost,omitempty"`
 	At     int64        `json:"at"` // number of its newest record
 	Record *runs.Record `json:"-"`  // what its start recorded; nil if raddle did not start it
@@ -73,7 +73,7 @@ func (s *Service) ReadState(ctx context.Context, id string) (*RunState, error) {
 }
 
 // newState returns what a run is now.
-func (s *Service) newState(ctx context.Context, d *runs.View) (*RunState, error) {
+func (s *Service) newState(ctx context.Context, d *runs.Usage) (*RunState, error) {
 	st := &RunState{Run: d.Run, Thread: d.Snapshot.Thread, Agent: d.Agent, Session: d.Session, Status: d.Status, Final: d.Final, Started: d.Started, Updated: d.Updated,
 		Questions: d.Snapshot.Questions, Error: d.Reason, Record: d.Record, At: d.Snapshot.Head, asks: d.Snapshot.Status == graph.Waiting}
 	if st.Questions == nil {

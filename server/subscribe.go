@@ -12,7 +12,8 @@ import (
 
 // SubscribeOptions say what a subscriber wants to see.
 type SubscribeOptions struct {
-	// id of the last event that the caller has seen, or the number of a record; "": from the start of the run
+	// After is the id of the last event that the caller has seen, or the number of a record; "": from the start of the
+	// run.
 	After         string
 	UntilQuestion bool // the subscription also ends when the run waits for an answer
 }

@@ -77,7 +77,7 @@ type outputResult struct {
 	ExitStatus string `json:"exit_status"`
 	Output     string `json:"output"`
 	Error      string `json:"error,omitempty"`
-	// tasks of the collector that no earlier result has named
+	// Stuck are tasks of the collector that no earlier result has named.
 	Stuck   []stuckTask   `json:"blocked_for_ever,omitempty"`
 	Pending []*escalation `json:"pending_escalations,omitempty"`
 }

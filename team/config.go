@@ -37,10 +37,11 @@ type Member struct {
 	Fault error            // why it cannot be spawned; an agent that tries gets this error. nil: it can be spawned
 
 	// The following functions are not called for the lead. Each may be nil.
-	// opens what the agent needs in this process, before it runs; an error is a failure of the agent
+
+	// Open opens what the agent needs in this process, before it runs; an error is a failure of the agent.
 	Open  func(ctx context.Context) error
 	Input func(prompt string) []graph.Write // its first writes; nil: those of agent.Turn
-	// its output; nil: all replies of its models, which requires agent.Messages. Pure
+	// Output returns its output; nil: all replies of its models, which requires agent.Messages. It is pure.
 	Output  func(graph.Child) string
 	Explain func(error) error // returns its failure in other words
 
@@ -53,7 +54,8 @@ type Member struct {
 // Spawn says what an agent may spawn. The zero value is a good choice.
 type Spawn struct {
 	Max int // its own agents that may run at once, as set when the turn started; 0: 4; negative: none
-	// how deep the agents that it spawns may be; a lead without agents above it has depth 0; 0: 3; negative: none
+	// Depth is how deep the agents that it spawns may be, where a lead without agents above it has depth 0. 0: 3;
+	// negative: none.
 	Depth     int
 	Only      []string  // the agents that it may spawn; nil: all
 	Summary   llm.Model // summarizes long outputs; nil: the agent's own model

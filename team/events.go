@@ -18,7 +18,7 @@ type (
 		Agent  string `json:"agent"`
 		Parent string `json:"parent"`         // the id of the agent that spawned it
 		Task   string `json:"task,omitempty"` // of the parent's queue
-		// the subject of its task, or the first words of its prompt, in one line
+		// Purpose is the subject of its task, or the first words of its prompt, in one line.
 		Purpose string `json:"purpose,omitempty"`
 		Resumed bool   `json:"resumed,omitempty"` // an earlier drive started it
 	}

@@ -4,10 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"raddle.dev/agent"
+	"raddle.dev/graph"
 )
 
 // A History is the past of a team as the journal of a run records it. It
@@ -52,8 +52,7 @@ type Task struct {
 // IsLog reports whether an effect is an entry of a team's log. what is the
 // effect's id, as history.Entry has it in ID.
 func IsLog(what string) bool {
-	_, name, _ := strings.Cut(what, "\x00")
-	return strings.HasPrefix(name, logEffect+"\x00")
+	return graph.ParseEffectID(what).Name == logEffect
 }
 
 // Add adds the next entry. The first entry of another turn starts from scratch.

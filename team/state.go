@@ -111,7 +111,7 @@ type entry struct {
 	Queued  bool        `json:"queued,omitempty"` // there was no place for the spawned agent
 	Spent   agent.Spend `json:"spent,omitzero"`
 
-	// how many agents each may run at once, for readers that have only the log
+	// Places are how many agents each may run at once, for readers that have only the log.
 	Places map[string]int `json:"places,omitempty"`
 }
 

@@ -15,7 +15,7 @@ type Result struct {
 	Content []llm.Part   `json:"-"` // what the model reads
 	Error   bool         `json:"error,omitempty"`
 	Changes []FileChange `json:"-"` // what the call did to files; recorded, and never sent to a model
-	// the files whose content the model knows by this call; recorded, and never sent to a model
+	// Seen are the files whose content the model knows by this call; they are recorded, and never sent to a model.
 	Seen []SeenFile `json:"-"`
 }
 

@@ -4,9 +4,9 @@ package tool
 // is still the same, and where it is not.
 type SeenFile struct {
 	Path string `json:"path"` // absolute, without links
-	// SHA-256 of the content in hexadecimal digits; empty if the content has a secret
+	// Hash is the SHA-256 of the content in hexadecimal digits; empty if the content has a secret.
 	Hash string `json:"sha256,omitempty"`
-	// a short sum of each line; empty if there are too many, or the content has a secret
+	// Lines has a short sum of each line; empty if there are too many, or the content has a secret.
 	Lines string `json:"lines,omitempty"`
 	Stamp string `json:"stamp,omitempty"` // size and time of the last change, which tell it if there is no hash
 

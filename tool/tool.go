@@ -142,8 +142,8 @@ func (e Effect) MayRepeat() bool { return e == ReadOnly || e == Idempotent }
 
 // A Touch is what a call reaches outside the conversation.
 type Touch struct {
-	// paths of files or directories, absolute or relative to the workspace; removing is writing; a directory means
-	// everything in it
+	// Reads and Writes are paths of files or directories, absolute or relative to the workspace; removing is writing; a
+	// directory means everything in it.
 	Reads, Writes []string
 	// Lists are directories of which the call reads only the names, or in which it leaves out the
 	// files that a rule denies.

@@ -141,7 +141,7 @@ func (r *reporter) take(e event) {
 		r.count.broken = true
 		io.WriteString(r.out, said)
 	case t.name == "":
-		// all its tests have ended
+		// All tests of the package have ended: what they said is not needed any more.
 		maps.DeleteFunc(r.said, func(of test, _ *strings.Builder) bool { return of.pkg == t.pkg })
 	case e.Action == "fail":
 		r.count.failed++

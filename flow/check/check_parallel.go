@@ -9,20 +9,20 @@ import (
 	"raddle.dev/internal/base/strictyaml"
 )
 
-// group is the distinct targets of one fan-out, in the order of the list.
-type group struct {
+// fanOut is the distinct targets of one fan-out, in the order of the list.
+type fanOut struct {
 	from    *spec.Node
 	members []*spec.Node
 }
 
 // fanOutGroups returns the fan-outs of a graph: every next with more than one target.
-func fanOutGroups(f *spec.File) []group {
-	var list []group
+func fanOutGroups(f *spec.File) []fanOut {
+	var list []fanOut
 	for _, n := range f.Nodes {
 		if len(n.Next) < 2 {
 			continue
 		}
-		g := group{from: n}
+		g := fanOut{from: n}
 		seen := map[string]bool{}
 		for _, id := range n.Next {
 			if to := f.Node(id); to != nil && !seen[id] {
@@ -119,7 +119,7 @@ func newGroupKeys() *groupKeys {
 }
 
 // writersByKey returns the members of a group by the key that they write.
-func (g group) writersByKey(k *groupKeys) (keys []string, by map[string][]*spec.Node) {
+func (g fanOut) writersByKey(k *groupKeys) (keys []string, by map[string][]*spec.Node) {
 	by = map[string][]*spec.Node{}
 	for _, n := range g.members {
 		for _, key := range k.writesOf(n) {

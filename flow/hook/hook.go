@@ -66,6 +66,20 @@ var fields = []string{"on", "tools", "run", "timeout"}
 // A Reporter takes what is wrong at a node of a file.
 type Reporter func(at *yaml.Node, hint, format string, args ...any)
 
+// Parse reads a file that has nothing but hooks. Its errors are of type *[Error]; path names the file in them.
+func Parse(path string, text []byte) (hooks []Hook, err error) {
+	d := strictyaml.Read(path, text)
+	place := func(n *yaml.Node) strictyaml.Pos { return strictyaml.Pos{File: path, Line: n.Line, Col: n.Column} }
+	if d.Root != nil {
+		d.ReadKeys(d.Root, "the file", []string{"hooks"}, func(_ string, v *yaml.Node) { hooks = Read(v, place, d.ReportFault) })
+	}
+	if len(d.List) > 0 {
+		strictyaml.SortFindings(d.List)
+		return nil, &Error{Findings: d.List}
+	}
+	return hooks, nil
+}
+
 // Read reads a list of hooks. Everything that it does not know is a fault: a hook that is misspelt would not guard what
 // it should.
 func Read(n *yaml.Node, place func(*yaml.Node) strictyaml.Pos, report Reporter) (hooks []Hook) {

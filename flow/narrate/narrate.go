@@ -1,4 +1,4 @@
-// Package narrate writes what a run does as lines of text for people, while it works or from its journal.
+// Package narrate writes what a run does as lines of text for people and of a log, while it works or from its journal.
 package narrate
 
 import (
@@ -165,12 +165,20 @@ func (f frame) kindName() string {
 	return "graph"
 }
 
+// agentName returns the name that the file of an agent or of a graph gives it.
+func (f frame) agentName() string {
+	if f.talks {
+		return f.agent.Name
+	}
+	return f.agent.File.Name
+}
+
 func (n *Narrator) narrateStart(f frame) {
 	if f.talks {
-		n.printLine("", "agent: %s (model: %s)", f.agent.Name, f.agent.DefaultModel())
+		n.printLine("", "agent: %s (model: %s)", f.agentName(), f.agent.DefaultModel())
 		return
 	}
-	n.printLine("", "graph: %s (start: %s)", f.agent.File.Name, f.agent.File.Start)
+	n.printLine("", "graph: %s (start: %s)", f.agentName(), f.agent.File.Start)
 }
 
 // narrateMoves prints where a step leads: one line for each node, or one line for

@@ -91,7 +91,8 @@ type Documents struct {
 // Limits limit the work of an agent.
 type Limits struct {
 	Iterations int // model calls of one turn
-	// number of tokens above which a conversation is summarized; nil: depends on the model's window
+	// Compression is the number of tokens above which a conversation is summarized; nil: it depends on the model's
+	// window.
 	Compression *int
 	KeepLast    int                 // number of messages that a summary keeps as they are
 	ToolResult  int                 // maximum number of characters of a tool result for the model; 0: the host's limit

@@ -17,7 +17,8 @@ type Node struct {
 	Skills       *Skills  // nil: the type has none
 	Targets      []string // nodes that it may choose itself, if it declares them; nil: it does not
 	Branch       *Branch  // of a node that runs another one for every item of a list; else nil
-	// of the workers that run the node's children where runs are distributed; nil: they run in the process
+	// Queue is that of the workers that run the node's children where runs are distributed; nil: they run in the
+	// process.
 	Queue     *string
 	Templates []TemplateUse
 	Body      any // the other fields of its type, as Decode of the type returned them

@@ -15,11 +15,11 @@ import (
 // is the empty text. A Template is safe for concurrent use.
 type Template struct {
 	Text  string
-	Parts []part
+	Parts []templatePart
 }
 
-// part is plain text followed by a placeholder (nil: none).
-type part struct {
+// templatePart is plain text followed by a placeholder (nil: none).
+type templatePart struct {
 	text string
 	Path *Path
 }
@@ -43,12 +43,12 @@ func ParseTemplate(text string) Template {
 			continue
 		}
 		p := parsePath(text[open+2 : end])
-		t.Parts = append(t.Parts, part{text[done:open], &p})
+		t.Parts = append(t.Parts, templatePart{text[done:open], &p})
 		at = end + 2
 		done = at
 	}
 	if t.Parts != nil && done < len(text) {
-		t.Parts = append(t.Parts, part{text[done:], nil})
+		t.Parts = append(t.Parts, templatePart{text[done:], nil})
 	}
 	return t
 }

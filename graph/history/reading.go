@@ -3,6 +3,7 @@ package history
 import (
 	"context"
 
+	"raddle.dev/graph"
 	"raddle.dev/graph/internal/fold"
 	"raddle.dev/graph/internal/record"
 	"raddle.dev/graph/journal"
@@ -23,6 +24,10 @@ func NewReading(thread string) *Reading {
 
 // Head returns the number of the newest record that was added; 0: there is none.
 func (r *Reading) Head() int64 { return r.loader.Head }
+
+// Status returns the status that the records have given the newest run of the thread: [graph.Crashed] if none says that
+// its last drive has stopped. There must be a record.
+func (r *Reading) Status() graph.Status { return graph.Status(r.loader.RunStatus()) }
 
 // Add adds the next record of the thread, which was read with its data and is not verified yet, and returns its line
 // and content. The first one is the first of the thread. It fails with a *journal.DamagedError; nothing can be added

@@ -143,7 +143,7 @@ func (p Patience) AppendSealed(ctx context.Context, st Store, thread string, aft
 		first = context.WithoutCancel(ctx)
 	}
 	err := st.Append(first, thread, after, recs)
-	// while a store worked that was not away
+	// ended says that ctx ended while the store worked, which was not away.
 	ended := first == ctx && ctx.Err() != nil && errors.Is(err, ctx.Err()) && !errors.Is(err, ErrUnavailable)
 	if err == nil || !ended && !IsUnavailable(err) {
 		return err

@@ -15,9 +15,9 @@ const apiPage = "docs/api.md"
 
 // The headings of the tables of apiPage.
 const (
-	apiTable      = "## API\n"
-	noPromise     = "## Importable, without the promise\n"
-	programsTable = "## Names for the program only\n"
+	apiTable      = "## API"
+	noPromise     = "## Importable, without the promise"
+	programsTable = "## Names for the program only"
 )
 
 // TestAPIPage compares the list of packages that are API, and of those that are not, with what programs can import.
@@ -135,28 +135,55 @@ func parseText(t *testing.T, source string) *ast.File {
 var codeInText = regexp.MustCompile("`([^`]+)`")
 
 // readAPITable returns the names in the first cells of a table of apiPage.
-func readAPITable(t *testing.T, heading string) (names []string) {
+func readAPITable(t *testing.T, heading string) []string {
 	t.Helper()
 	text, err := os.ReadFile(apiPage)
 	if err != nil {
 		t.Fatalf("%v: write which packages are API", err)
 	}
-	_, table, ok := strings.Cut(string(text), heading)
-	if !ok {
-		t.Fatalf("%s has no heading %q: add it, with a table", apiPage, strings.TrimSpace(heading))
-	}
-	table, _, _ = strings.Cut(table, "\n## ")
-	for line := range strings.Lines(table) {
-		if cells := strings.Split(line, "|"); len(cells) == 4 {
-			for _, m := range codeInText.FindAllStringSubmatch(cells[1], -1) {
-				names = append(names, m[1])
-			}
-		}
-	}
+	names := readNames(string(text), heading)
 	if len(names) == 0 {
-		t.Fatalf("%s: the table below %q has no names", apiPage, strings.TrimSpace(heading))
+		t.Fatalf("%s has no heading %q with a table that has names", apiPage, heading)
 	}
 	return names
+}
+
+// readNames returns the names in the first cells of the table below a heading. build/apidiff, which is another module,
+// reads the page by the same rules.
+func readNames(page, heading string) (names []string) {
+	_, table, _ := strings.Cut("\n"+page, "\n"+heading+"\n")
+	table, _, _ = strings.Cut(table, "\n## ")
+	for line := range strings.Lines(table) {
+		cells := strings.Split(strings.TrimSpace(line), "|")
+		if len(cells) < 4 {
+			continue
+		}
+		for _, m := range codeInText.FindAllStringSubmatch(cells[1], -1) {
+			names = append(names, m[1])
+		}
+	}
+	return names
+}
+
+// TestAPIPageIsReadAlike reads the page that the test of the same name of build/apidiff reads.
+func TestAPIPageIsReadAlike(t *testing.T) {
+	page, err := os.ReadFile("build/apidiff/testdata/api.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := os.ReadFile("build/apidiff/testdata/api.names")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got strings.Builder
+	for _, heading := range []string{apiTable, programsTable} {
+		for _, name := range readNames(string(page), heading) {
+			got.WriteString(heading + ": " + name + "\n")
+		}
+	}
+	if got.String() != string(want) {
+		t.Errorf("got:\n%s\nwant:\n%s", got.String(), want)
+	}
 }
 
 // readOnlyTypes are internal types that programs get and read, and need not name.

@@ -1,13 +1,131 @@
 package repository_test
 
 import (
+	"fmt"
 	"go/ast"
 	"go/doc/comment"
+	"os"
 	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"unicode"
 )
+
+// TestPageLinks accepts no link of a page to a file or a heading that does not exist. Links to other places are not followed.
+func TestPageLinks(t *testing.T) {
+	var pages []string
+	if err := walk(func(name string) error {
+		if path.Ext(name) == ".md" && !slices.Contains(strings.Split(name, "/"), "testdata") {
+			pages = append(pages, name)
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, page := range pages {
+		for i, line := range readProse(t, page) {
+			for _, target := range linkTargets(line) {
+				found++
+				if why := checkLink(t, page, target); why != "" {
+					t.Errorf("%s:%d: the link %s leads nowhere: %s: write where it is now", page, i+1, target, why)
+				}
+			}
+		}
+	}
+	if found < 200 {
+		t.Fatalf("%d pages have %d links to other pages: is %s still right?", len(pages), found, linkInPage)
+	}
+}
+
+// linkInPage matches the target of a link or of a picture.
+var linkInPage = regexp.MustCompile(`\]\(<?([^()<>\s]+)>?(?: "[^"]*")?\)`)
+
+// codeInLine matches code in a line of a page.
+var codeInLine = regexp.MustCompile("`[^`]*`")
+
+// readProse returns the lines of a page, those in blocks of code empty.
+func readProse(t *testing.T, page string) []string {
+	t.Helper()
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(string(text), "\n")
+	fence := ""
+	for i, line := range lines {
+		trimmed := strings.TrimSpace(line)
+		marks := trimmed[:len(trimmed)-len(strings.TrimLeft(trimmed, "`"))]
+		switch {
+		case fence != "":
+			lines[i] = ""
+			if trimmed == fence {
+				fence = ""
+			}
+		case len(marks) >= 3:
+			lines[i] = ""
+			fence = marks
+		}
+	}
+	return lines
+}
+
+// linkTargets returns the targets of the links of a line that lead to files and headings of the repository.
+func linkTargets(line string) (targets []string) {
+	for _, m := range linkInPage.FindAllStringSubmatch(codeInLine.ReplaceAllString(line, "x"), -1) {
+		if target := m[1]; !strings.Contains(target, ":") && !strings.HasPrefix(target, "/") {
+			targets = append(targets, target)
+		}
+	}
+	return targets
+}
+
+// checkLink returns what is wrong with a link of a page, "" if nothing is.
+func checkLink(t *testing.T, page, target string) string {
+	t.Helper()
+	file, heading, _ := strings.Cut(target, "#")
+	name := page
+	if file != "" {
+		name = path.Join(path.Dir(page), file)
+	}
+	if _, err := os.Stat(filepath.FromSlash(name)); err != nil {
+		return "there is no " + name
+	}
+	if heading != "" && path.Ext(name) == ".md" && !slices.Contains(headingAnchors(readProse(t, name)), heading) {
+		return fmt.Sprintf("%s has no heading #%s", name, heading)
+	}
+	return ""
+}
+
+// headingAnchors returns the names by which links reach the headings of a page, as the forges make them.
+func headingAnchors(lines []string) (anchors []string) {
+	for _, line := range lines {
+		title := strings.TrimLeft(line, "#")
+		if level := len(line) - len(title); level == 0 || level > 6 || !strings.HasPrefix(title, " ") {
+			continue
+		}
+		base := strings.Map(func(r rune) rune {
+			switch {
+			case unicode.IsLetter(r) || unicode.IsDigit(r) || r == '-' || r == '_':
+				return unicode.ToLower(r)
+			case r == ' ':
+				return '-'
+			default:
+				return -1
+			}
+		}, strings.TrimSpace(title))
+		anchor := base
+		for n := 1; slices.Contains(anchors, anchor); n++ {
+			anchor = fmt.Sprintf("%s-%d", base, n)
+		}
+		anchors = append(anchors, anchor)
+	}
+	return anchors
+}
 
 // TestDocLinks accepts no link in the comment of a declaration, such as [Name], [Type.Method] or [pkg.Name], that leads to a name that does not
 // exist. A package of another module only has to be imported. Words in capitals, such as [DIR] in a usage line, are no links.

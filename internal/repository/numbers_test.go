@@ -140,7 +140,8 @@ func namesOf(d *ast.GenDecl) (names []string) {
 	return names
 }
 
-// orderFiles orders files so that few uses run from a later file to an earlier one: files that use much and are used little come first.
+// orderFiles orders files so that few uses run from a later file to an earlier one. It begins with those that use much and are used little, and then moves
+// single files as long as that leaves fewer such uses.
 func orderFiles(files []*goFile, uses map[*goFile]map[*goFile]bool) (order []*goFile) {
 	left := slices.Clone(files)
 	for len(left) > 0 {
@@ -162,7 +163,40 @@ func orderFiles(files []*goFile, uses map[*goFile]map[*goFile]bool) (order []*go
 		order = append(order, left[best])
 		left = slices.Delete(left, best, best+1)
 	}
+	for moved := true; moved; {
+		moved = false
+		for i := range order {
+			if to := bestPlace(order, i, uses); to != i {
+				f := order[i]
+				order = slices.Insert(slices.Delete(order, i, i+1), to, f)
+				moved = true
+			}
+		}
+	}
 	return order
+}
+
+// bestPlace returns where the file at i must stand so that the fewest uses of it and by it run back, all others staying as they are.
+func bestPlace(order []*goFile, i int, uses map[*goFile]map[*goFile]bool) (place int) {
+	place = i
+	most := 0
+	f := order[i]
+	for _, step := range []int{-1, 1} {
+		gain := 0
+		for at := i + step; at >= 0 && at < len(order); at += step {
+			if uses[f][order[at]] {
+				gain -= step
+			}
+			if uses[order[at]][f] {
+				gain += step
+			}
+			if gain > most {
+				most = gain
+				place = at
+			}
+		}
+	}
+	return place
 }
 
 // countBehaviour returns for each type how many methods it has, and how many functions take it as one of their first two parameters.

@@ -1,6 +1,6 @@
 // Package anthropic implements llm.Model for Anthropic's Messages API.
 //
-//	m, err := anthropic.New(anthropic.Config{Model: "claude-opus-4-5", APIKey: key})
+//	m, err := anthropic.New(anthropic.Config{Model: "claude-opus-4-5", Endpoint: llm.Endpoint{APIKey: key}})
 //
 // The package reads nothing from the environment and does not retry.
 //
@@ -23,7 +23,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"time"
 
 	"raddle.dev/llm"
 	"raddle.dev/llm/internal/wire"
@@ -47,27 +46,16 @@ const mostPauses = 20
 // available model supports it.
 const DefaultMaxTokens = 32000
 
-// A Config selects a model and its endpoint. Model and APIKey are required for
-// Anthropic's own service.
+// A Config selects a model and its endpoint. Model is required, and APIKey for Anthropic's own service.
 type Config struct {
-	Model       string            // the provider's name for the model
-	BaseURL     string            // without "v1/messages"; empty: Anthropic's service
-	APIKey      string            // required for Anthropic's service; empty: no key is sent
-	KeyName     string            // the name of the setting with the key, for messages; empty: "ANTHROPIC_API_KEY"
-	HTTPClient  *http.Client      // nil: a shared client with a connect timeout of 10 s
-	ReadTimeout time.Duration     // longest time without data from the server; 0: 300 s
-	Headers     map[string]string // sent with every request
-	// members that every request gets at the end: objects are merged, every other value replaces that of the wire
-	Body map[string]any
-	// how long marked tokens stay in the prompt cache after their last use: "5m" or "1h", at twice the price of input;
-	// empty: "5m"
+	Model string // the provider's name for the model
+	// Endpoint is where the model is: BaseURL without "v1/messages", and KeyName "ANTHROPIC_API_KEY" if it is empty.
+	llm.Endpoint
+	// CacheTTL is how long marked tokens stay in the prompt cache after their last use: "5m" or "1h", at twice the
+	// price of input; empty: "5m".
 	CacheTTL string
-	// the model must hold to the schemas of tools that fit Anthropic's rules; models before Claude 4.5 refuse this
+	// Strict holds the model to the schemas of tools that fit Anthropic's rules; models before Claude 4.5 refuse this.
 	Strict bool
-
-	// longest time from the request to the end of the reply; 0: 30 minutes; negative: no limit
-	StreamTimeout time.Duration
-	MaxReply      int // largest reply in bytes; 0: 16 MiB; negative: no limit
 
 	// Vertex says that BaseURL is a location of a project at Google's Vertex, such as
 	// https://aiplatform.googleapis.com/v1/projects/P/locations/global. APIKey is then an access token.
@@ -95,19 +83,11 @@ var _ llm.Model = (*Model)(nil)
 // *llm.Error of class llm.Auth.
 func New(c Config) (*Model, error) {
 	client, err := wire.New(wire.Config{
-		Name:          "anthropic",
-		Model:         c.Model,
-		Default:       defaultURL,
-		BaseURL:       c.BaseURL,
-		Key:           c.APIKey,
-		KeyName:       c.KeyName,
-		HTTP:          c.HTTPClient,
-		Read:          c.ReadTimeout,
-		Headers:       c.Headers,
-		Body:          c.Body,
-		StreamTimeout: c.StreamTimeout,
-		MaxReply:      c.MaxReply,
-		Authorize:     c.Authorize,
+		Name:      "anthropic",
+		Model:     c.Model,
+		Default:   defaultURL,
+		Endpoint:  c.Endpoint,
+		Authorize: c.Authorize,
 	})
 	if err != nil {
 		return nil, err

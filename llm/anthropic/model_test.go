@@ -45,7 +45,7 @@ func text(index, s string) string {
 
 func newModel(t testing.TB, base string) *Model {
 	t.Helper()
-	m, err := New(Config{Model: "claude-x", BaseURL: base, APIKey: wiretest.Key})
+	m, err := New(Config{Model: "claude-x", Endpoint: llm.Endpoint{BaseURL: base, APIKey: wiretest.Key}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +57,7 @@ func TestFailures(t *testing.T) {
 		429: "rate_limit_error", 500: "api_error", 503: "api_error", 504: "timeout_error", 529: "overloaded_error"}
 	wiretest.CheckFailures(t, wiretest.Provider{
 		New: func(t testing.TB, base string, read time.Duration) llm.Model {
-			m, err := New(Config{Model: "claude-x", BaseURL: base, APIKey: wiretest.Key, KeyName: "MY_KEY", ReadTimeout: read})
+			m, err := New(Config{Model: "claude-x", Endpoint: llm.Endpoint{BaseURL: base, APIKey: wiretest.Key, KeyName: "MY_KEY", ReadTimeout: read}})
 			if err != nil {
 				t.Fatal(err)
 			}

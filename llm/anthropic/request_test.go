@@ -211,7 +211,7 @@ func TestNew(t *testing.T) {
 	}{
 		{Config{}, "anthropic: no model is set"},
 		{Config{Model: "m"}, "authentication failed: api.anthropic.com: no API key: set ANTHROPIC_API_KEY"},
-		{Config{Model: "m", BaseURL: "x"}, `anthropic: base URL "x": it must be an address like https://api.anthropic.com/`},
+		{Config{Model: "m", Endpoint: llm.Endpoint{BaseURL: "x"}}, `anthropic: base URL "x": it must be an address like https://api.anthropic.com/`},
 	} {
 		if _, err := New(c.c); err == nil || err.Error() != c.want {
 			t.Errorf("New(%+v): %v, want %s", c.c, err, c.want)
@@ -219,7 +219,7 @@ func TestNew(t *testing.T) {
 	}
 	s := wiretest.StartServer(t, wiretest.StreamHandler(events(start, end("end_turn"), stopped)))
 	for _, base := range []string{"", "/", "/v1", "/v1/"} {
-		m, err := New(Config{Model: "m", BaseURL: s.URL + base, Headers: map[string]string{"anthropic-beta": "x"}})
+		m, err := New(Config{Model: "m", Endpoint: llm.Endpoint{BaseURL: s.URL + base, Headers: map[string]string{"anthropic-beta": "x"}}})
 		if err != nil {
 			t.Fatal(err)
 		}

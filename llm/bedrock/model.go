@@ -1,6 +1,10 @@
 // Package bedrock implements llm.Model for the Converse API of Amazon Bedrock, which serves models of several makers.
 //
-//	m, err := bedrock.New(bedrock.Config{Model: "us.anthropic.claude-sonnet-4-6", Region: "us-east-1", APIKey: key})
+//	m, err := bedrock.New(bedrock.Config{
+//		Model:    "us.anthropic.claude-sonnet-4-6",
+//		Region:   "us-east-1",
+//		Endpoint: llm.Endpoint{APIKey: key},
+//	})
 //
 // A model is named by its id, by an inference profile, or by the ARN of one. Requests have a Bedrock API key, or are
 // signed with the credentials of an AWS account.
@@ -18,10 +22,8 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"net/http"
 	"net/url"
 	"strings"
-	"time"
 
 	"raddle.dev/llm"
 	"raddle.dev/llm/internal/wire"
@@ -36,21 +38,11 @@ type Credentials struct {
 
 // A Config selects a model and its region. Model and Region are required, and APIKey or Credentials.
 type Config struct {
-	Model   string // id, inference profile, or the ARN of one
-	Region  string // such as "us-east-1"; empty: that in the host of BaseURL
-	BaseURL string // empty: the service in the region
-	APIKey  string // a Bedrock API key; it counts before Credentials
-	// the name of the setting with the key, for messages; empty: "AWS_BEARER_TOKEN_BEDROCK"
-	KeyName     string
-	HTTPClient  *http.Client      // nil: a shared client with a connect timeout of 10 s
-	ReadTimeout time.Duration     // longest time without data from the server; 0: 300 s
-	Headers     map[string]string // sent with every request
-	// members that every request gets at the end: objects are merged, every other value replaces that of the wire
-	Body map[string]any
-
-	// longest time from the request to the end of the reply; 0: 30 minutes; negative: no limit
-	StreamTimeout time.Duration
-	MaxReply      int // largest reply in bytes; 0: 16 MiB; negative: no limit
+	Model  string // id, inference profile, or the ARN of one
+	Region string // such as "us-east-1"; empty: that in the host of BaseURL
+	// Endpoint is where the model is: BaseURL is the service in the region if it is empty, APIKey is a Bedrock API key
+	// that counts before Credentials, and KeyName is "AWS_BEARER_TOKEN_BEDROCK" if it is empty.
+	llm.Endpoint
 
 	// Credentials returns the credentials for a request that begins now, with which it is signed. nil: there are only
 	// keys.
@@ -78,21 +70,14 @@ func New(c Config) (*Model, error) {
 	address := cmp.Or(c.BaseURL, ServiceURL(region))
 	c.KeyName = cmp.Or(c.KeyName, "AWS_BEARER_TOKEN_BEDROCK")
 	settings := wire.Config{
-		Name:          "bedrock",
-		Model:         c.Model,
-		Default:       ServiceURL("us-east-1"),
-		BaseURL:       address,
-		Key:           c.APIKey,
-		KeyName:       c.KeyName,
-		HTTP:          c.HTTPClient,
-		Read:          c.ReadTimeout,
-		Headers:       c.Headers,
-		Body:          c.Body,
-		StreamTimeout: c.StreamTimeout,
-		MaxReply:      c.MaxReply,
-		Media:         eventMedia,
-		Translate:     translateFrames,
+		Name:      "bedrock",
+		Model:     c.Model,
+		Default:   ServiceURL("us-east-1"),
+		Endpoint:  c.Endpoint,
+		Media:     eventMedia,
+		Translate: translateFrames,
 	}
+	settings.BaseURL = address
 	signs := c.APIKey == "" && c.Credentials != nil
 	switch {
 	case region == "" && (address == "" || signs):

@@ -23,8 +23,13 @@ var own = Credentials{KeyID: llmtest.AWSKeyID, Secret: llmtest.AWSSecret, Token:
 
 func newModel(t testing.TB, name, base string, keys Credentials) *Model {
 	t.Helper()
-	m, err := New(Config{Model: name, Region: llmtest.AWSRegion, BaseURL: base, Credentials: func(context.Context) (Credentials, error) { return keys, nil },
-		Advice: func() string { return "The credentials are from a test." }})
+	m, err := New(Config{
+		Model:       name,
+		Region:      llmtest.AWSRegion,
+		Endpoint:    llm.Endpoint{BaseURL: base},
+		Credentials: func(context.Context) (Credentials, error) { return keys, nil },
+		Advice:      func() string { return "The credentials are from a test." },
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +58,7 @@ func serve(t testing.TB, stream string) *wiretest.Server {
 func TestFailures(t *testing.T) {
 	wiretest.CheckFailures(t, wiretest.Provider{
 		New: func(t testing.TB, base string, read time.Duration) llm.Model {
-			m, err := New(Config{Model: claude, Region: "us-east-1", BaseURL: base, APIKey: wiretest.Key, KeyName: "MY_KEY", ReadTimeout: read})
+			m, err := New(Config{Model: claude, Region: "us-east-1", Endpoint: llm.Endpoint{BaseURL: base, APIKey: wiretest.Key, KeyName: "MY_KEY", ReadTimeout: read}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -138,7 +143,7 @@ func TestRefusedSignature(t *testing.T) {
 		}
 	}
 	refused := &llm.Error{Class: llm.Auth, Message: "no profile"}
-	m, err := New(Config{Model: claude, Region: "us-east-1", BaseURL: "http://127.0.0.1:1", Credentials: func(context.Context) (Credentials, error) { return Credentials{}, refused }})
+	m, err := New(Config{Model: claude, Region: "us-east-1", Endpoint: llm.Endpoint{BaseURL: "http://127.0.0.1:1"}, Credentials: func(context.Context) (Credentials, error) { return Credentials{}, refused }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,8 +167,8 @@ func TestAuthorization(t *testing.T) {
 		config Config
 		asked  int
 	}{
-		{Config{APIKey: llmtest.BedrockKey, Credentials: keys}, 0},
-		{Config{Credentials: keys, Headers: map[string]string{"X-Team": "a  b", "User-Agent": "mine"}, Body: map[string]any{"inferenceConfig": map[string]any{"maxTokens": 9}}}, 1},
+		{Config{Endpoint: llm.Endpoint{APIKey: llmtest.BedrockKey}, Credentials: keys}, 0},
+		{Config{Credentials: keys, Endpoint: llm.Endpoint{Headers: map[string]string{"X-Team": "a  b", "User-Agent": "mine"}, Body: map[string]any{"inferenceConfig": map[string]any{"maxTokens": 9}}}}, 1},
 	} {
 		asked = 0
 		c.config.Model, c.config.Region, c.config.BaseURL = "arn:aws:bedrock:eu-central-1:1:inference-profile/"+claude, llmtest.AWSRegion, startVendor(t, llmtest.Bedrock())
@@ -185,13 +190,13 @@ func TestConfig(t *testing.T) {
 		url    string // or the error
 	}{
 		{Config{Model: claude, Region: "us-east-1", Credentials: keys}, "https://bedrock-runtime.us-east-1.amazonaws.com/model/eu.anthropic.claude-x-1%3A0/converse-stream"},
-		{Config{Model: "arn:aws:bedrock:a:1:inference-profile/x", Region: "cn-north-1", APIKey: "k"}, "https://bedrock-runtime.cn-north-1.amazonaws.com.cn/model/arn%3Aaws%3Abedrock%3Aa%3A1%3Ainference-profile%2Fx/converse-stream"},
-		{Config{Model: "x", BaseURL: "https://vpce-1.bedrock-runtime.us-east-1.vpce.amazonaws.com/", Credentials: keys}, "https://vpce-1.bedrock-runtime.us-east-1.vpce.amazonaws.com/model/x/converse-stream"},
-		{Config{Model: "x", BaseURL: "http://gateway/aws", APIKey: "k"}, "http://gateway/aws/model/x/converse-stream"},
-		{Config{Model: "x", BaseURL: "http://gateway", Credentials: keys}, "bedrock: no region is set"},
+		{Config{Model: "arn:aws:bedrock:a:1:inference-profile/x", Region: "cn-north-1", Endpoint: llm.Endpoint{APIKey: "k"}}, "https://bedrock-runtime.cn-north-1.amazonaws.com.cn/model/arn%3Aaws%3Abedrock%3Aa%3A1%3Ainference-profile%2Fx/converse-stream"},
+		{Config{Model: "x", Endpoint: llm.Endpoint{BaseURL: "https://vpce-1.bedrock-runtime.us-east-1.vpce.amazonaws.com/"}, Credentials: keys}, "https://vpce-1.bedrock-runtime.us-east-1.vpce.amazonaws.com/model/x/converse-stream"},
+		{Config{Model: "x", Endpoint: llm.Endpoint{BaseURL: "http://gateway/aws", APIKey: "k"}}, "http://gateway/aws/model/x/converse-stream"},
+		{Config{Model: "x", Endpoint: llm.Endpoint{BaseURL: "http://gateway"}, Credentials: keys}, "bedrock: no region is set"},
 		{Config{Model: "x", Credentials: keys}, "bedrock: no region is set"},
 		{Config{Model: "x", Region: "us-east-1"}, "no credentials: set AWS_BEARER_TOKEN_BEDROCK"},
-		{Config{Region: "us-east-1", APIKey: "k"}, "bedrock: no model is set"},
+		{Config{Region: "us-east-1", Endpoint: llm.Endpoint{APIKey: "k"}}, "bedrock: no model is set"},
 	} {
 		m, err := New(c.config)
 		if err != nil && !strings.HasSuffix(err.Error(), c.url) || err == nil && m.url != c.url {

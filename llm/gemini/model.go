@@ -1,6 +1,6 @@
 // Package gemini implements llm.Model for Google's Gemini API.
 //
-//	m, err := gemini.New(gemini.Config{Model: "gemini-3-pro", APIKey: key})
+//	m, err := gemini.New(gemini.Config{Model: "gemini-3-pro", Endpoint: llm.Endpoint{APIKey: key}})
 //
 // The package reads nothing from the environment and does not retry.
 //
@@ -16,7 +16,6 @@ import (
 	"net/url"
 	"path"
 	"strings"
-	"time"
 
 	"raddle.dev/llm"
 	"raddle.dev/llm/internal/wire"
@@ -30,22 +29,11 @@ const (
 // callRule contains Google's rules for tool calls.
 var callRule = wire.CallRule{NameMax: 64, NameMarks: ".:", LetterFirst: true, IDMax: 64, AnyID: true}
 
-// A Config selects a model and its endpoint. Model and APIKey are required for
-// Google's own service.
+// A Config selects a model and its endpoint. Model is required, and APIKey for Google's own service.
 type Config struct {
-	Model       string            // Google's name for the model
-	BaseURL     string            // with or without the version; empty: Google's service
-	APIKey      string            // required for Google's service; empty: no key is sent
-	KeyName     string            // the name of the setting with the key, for messages; empty: "GEMINI_API_KEY"
-	HTTPClient  *http.Client      // nil: a shared client with a connect timeout of 10 s
-	ReadTimeout time.Duration     // longest time without data from the server; 0: 300 s
-	Headers     map[string]string // sent with every request
-	// members that every request gets at the end: objects are merged, every other value replaces that of the wire
-	Body map[string]any
-
-	// longest time from the request to the end of the reply; 0: 30 minutes; negative: no limit
-	StreamTimeout time.Duration
-	MaxReply      int // largest reply in bytes; 0: 16 MiB; negative: no limit
+	Model string // Google's name for the model
+	// Endpoint is where the model is: BaseURL with or without the version, and KeyName "GEMINI_API_KEY" if it is empty.
+	llm.Endpoint
 
 	// Vertex says that BaseURL is a location of a project at Google's Vertex, such as
 	// https://aiplatform.googleapis.com/v1/projects/P/locations/global. APIKey is then an access token.
@@ -70,19 +58,11 @@ var _ llm.Model = (*Model)(nil)
 // *llm.Error of class llm.Auth.
 func New(c Config) (*Model, error) {
 	client, err := wire.New(wire.Config{
-		Name:          "gemini",
-		Model:         c.Model,
-		Default:       defaultURL,
-		BaseURL:       c.BaseURL,
-		Key:           c.APIKey,
-		KeyName:       c.KeyName,
-		HTTP:          c.HTTPClient,
-		Read:          c.ReadTimeout,
-		Headers:       c.Headers,
-		Body:          c.Body,
-		StreamTimeout: c.StreamTimeout,
-		MaxReply:      c.MaxReply,
-		Authorize:     c.Authorize,
+		Name:      "gemini",
+		Model:     c.Model,
+		Default:   defaultURL,
+		Endpoint:  c.Endpoint,
+		Authorize: c.Authorize,
 	})
 	if err != nil {
 		return nil, err

@@ -38,7 +38,7 @@ func finish(reason string) string {
 
 func newModel(t testing.TB, base string) *Model {
 	t.Helper()
-	m, err := New(Config{Model: "gemini-x", BaseURL: base, APIKey: wiretest.Key})
+	m, err := New(Config{Model: "gemini-x", Endpoint: llm.Endpoint{BaseURL: base, APIKey: wiretest.Key}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func TestFailures(t *testing.T) {
 	}
 	wiretest.CheckFailures(t, wiretest.Provider{
 		New: func(t testing.TB, base string, read time.Duration) llm.Model {
-			m, err := New(Config{Model: "gemini-x", BaseURL: base, APIKey: wiretest.Key, KeyName: "MY_KEY", ReadTimeout: read})
+			m, err := New(Config{Model: "gemini-x", Endpoint: llm.Endpoint{BaseURL: base, APIKey: wiretest.Key, KeyName: "MY_KEY", ReadTimeout: read}})
 			if err != nil {
 				t.Fatal(err)
 			}

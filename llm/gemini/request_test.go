@@ -146,7 +146,7 @@ func TestNew(t *testing.T) {
 	}{
 		{Config{}, "gemini: no model is set"},
 		{Config{Model: "m"}, "authentication failed: generativelanguage.googleapis.com: no API key: set GEMINI_API_KEY"},
-		{Config{Model: "m", BaseURL: "x"}, `gemini: base URL "x": it must be an address like https://generativelanguage.googleapis.com/`},
+		{Config{Model: "m", Endpoint: llm.Endpoint{BaseURL: "x"}}, `gemini: base URL "x": it must be an address like https://generativelanguage.googleapis.com/`},
 	} {
 		if _, err := New(c.c); err == nil || err.Error() != c.want {
 			t.Errorf("New(%+v): %v, want %s", c.c, err, c.want)
@@ -156,7 +156,7 @@ func TestNew(t *testing.T) {
 		"": "/v1beta/models/m:", "/": "/v1beta/models/m:", "/v1beta": "/v1beta/models/m:", "/v1/": "/v1/models/m:", "/proxy": "/proxy/v1beta/models/m:", "/proxy/v1": "/proxy/v1/models/m:",
 	} {
 		s := wiretest.StartServer(t, wiretest.StreamHandler(responses(stop)))
-		m, err := New(Config{Model: "m", BaseURL: s.URL + base, Headers: map[string]string{"X-Team": "blue"}})
+		m, err := New(Config{Model: "m", Endpoint: llm.Endpoint{BaseURL: s.URL + base, Headers: map[string]string{"X-Team": "blue"}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -175,7 +175,7 @@ func TestModelPath(t *testing.T) {
 		"gemini-x": "models/gemini-x", "models/gemini-x": "models/gemini-x", "tunedModels/mine": "tunedModels/mine", "a?b c/d": "models/a%3Fb%20c/d",
 	} {
 		s := wiretest.StartServer(t, wiretest.StreamHandler(responses(stop)))
-		m, err := New(Config{Model: name, BaseURL: s.URL})
+		m, err := New(Config{Model: name, Endpoint: llm.Endpoint{BaseURL: s.URL}})
 		if err != nil {
 			t.Fatal(err)
 		}

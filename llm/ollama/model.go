@@ -14,6 +14,7 @@ package ollama
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -22,7 +23,6 @@ import (
 	"iter"
 	"net/http"
 	"strings"
-	"time"
 
 	"raddle.dev/llm"
 	"raddle.dev/llm/internal/wire"
@@ -39,21 +39,11 @@ var callRule = wire.CallRule{NameMax: 64, IDMax: 64, AnyID: true}
 
 // A Config selects a model and its server. Only Model is required.
 type Config struct {
-	Model      string       // Ollama's name for the model
-	BaseURL    string       // with or without /v1; empty: this machine
-	APIKey     string       // for a server that wants one; empty: no key is sent
-	KeyName    string       // the name of the setting with the key, for messages; empty: "OLLAMA_API_KEY"
-	Context    int          // window in tokens; 0: what the model can do, at most DefaultContext
-	HTTPClient *http.Client // nil: a shared client with a connect timeout of 10 s
-	// longest time without data from the server, which may have to load the model; 0: 300 s
-	ReadTimeout time.Duration
-	Headers     map[string]string // sent with every request
-	// members that every request gets at the end: objects are merged, every other value replaces that of the wire
-	Body map[string]any
-
-	// longest time from the request to the end of the reply; 0: 30 minutes; negative: no limit
-	StreamTimeout time.Duration
-	MaxReply      int // largest reply in bytes; 0: 16 MiB; negative: no limit
+	Model string // Ollama's name for the model
+	// Endpoint is where the model is: BaseURL with or without /v1, this machine if it is empty, and KeyName
+	// "OLLAMA_API_KEY" if that is. ReadTimeout contains the time in which the server loads the model.
+	llm.Endpoint
+	Context int // window in tokens; 0: what the model can do, at most DefaultContext
 }
 
 // A Model is one model at one server. It is safe for concurrent use.
@@ -72,23 +62,12 @@ var _ llm.Model = (*Model)(nil)
 
 // New checks c and returns a Model; it opens no connection.
 func New(c Config) (*Model, error) {
-	address := strings.TrimSuffix(strings.TrimRight(c.BaseURL, "/"), "/v1")
-	if address == "" {
-		address = defaultURL
-	}
+	c.BaseURL = cmp.Or(strings.TrimSuffix(strings.TrimRight(c.BaseURL, "/"), "/v1"), defaultURL)
 	client, err := wire.New(wire.Config{
-		Name:          "ollama",
-		Model:         c.Model,
-		Default:       defaultURL,
-		BaseURL:       address,
-		Key:           c.APIKey,
-		KeyName:       c.KeyName,
-		HTTP:          c.HTTPClient,
-		Read:          c.ReadTimeout,
-		Headers:       c.Headers,
-		Body:          c.Body,
-		StreamTimeout: c.StreamTimeout,
-		MaxReply:      c.MaxReply,
+		Name:     "ollama",
+		Model:    c.Model,
+		Default:  defaultURL,
+		Endpoint: c.Endpoint,
 	})
 	if err != nil {
 		return nil, err

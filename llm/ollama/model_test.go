@@ -51,7 +51,7 @@ func TestWindow(t *testing.T) {
 	} {
 		for _, end := range []string{"", "/", "/v1", "/v1/"} {
 			s := serve(t, test.limit, done)
-			m := newModel(t, Config{BaseURL: s.URL + end, Context: test.context, APIKey: "secret"})
+			m := newModel(t, Config{Endpoint: llm.Endpoint{BaseURL: s.URL + end, APIKey: "secret"}, Context: test.context})
 			for range 2 {
 				if _, err := llm.Generate(t.Context(), m, llm.Request{Messages: []llm.Message{llm.User("hi")}}); err != nil && !strings.Contains(err.Error(), "empty") {
 					t.Fatal(err)
@@ -109,7 +109,7 @@ func TestRequest(t *testing.T) {
 // What the wire cannot carry is refused before anything is sent.
 func TestRefusesBeforeSending(t *testing.T) {
 	s := serve(t, 8192, done)
-	m := newModel(t, Config{BaseURL: s.URL, Context: 1})
+	m := newModel(t, Config{Endpoint: llm.Endpoint{BaseURL: s.URL}, Context: 1})
 	for name, part := range map[string]llm.Part{"a file": llm.File{Name: "a.pdf", MIME: "application/pdf", Data: []byte("%PDF")}, "an address": llm.Image{MIME: "image/png", URL: "https://x/y.png"}} {
 		_, err := llm.Generate(t.Context(), m, llm.Request{Messages: []llm.Message{{Role: llm.RoleUser, Parts: []llm.Part{part}}}})
 		var e *llm.Error
@@ -126,7 +126,7 @@ func TestReplies(t *testing.T) {
 {"message":{"role":"assistant","content":"It"},"done":false}
 {"message":{"role":"assistant","content":" is.","tool_calls":[{"id":"x","function":{"name":"a","arguments":{"n":12345678901234567890}}},{"function":{"name":"b","arguments":null}}]},"done":false}
 `+done)
-	reply, err := llm.Generate(t.Context(), newModel(t, Config{BaseURL: s.URL}), llm.Request{Messages: []llm.Message{llm.User("hi")}})
+	reply, err := llm.Generate(t.Context(), newModel(t, Config{Endpoint: llm.Endpoint{BaseURL: s.URL}}), llm.Request{Messages: []llm.Message{llm.User("hi")}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +171,7 @@ func TestFailures(t *testing.T) {
 				w.WriteHeader(test.status)
 				fmt.Fprint(w, test.answer)
 			})
-			_, err := llm.Generate(t.Context(), newModel(t, Config{BaseURL: s.URL}), llm.Request{Messages: []llm.Message{llm.User("hi")}})
+			_, err := llm.Generate(t.Context(), newModel(t, Config{Endpoint: llm.Endpoint{BaseURL: s.URL}}), llm.Request{Messages: []llm.Message{llm.User("hi")}})
 			var e *llm.Error
 			if !errors.As(err, &e) || e.Class != test.class || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("%v (%+v), want %s with %q", err, e, test.class, test.want)
@@ -182,7 +182,7 @@ func TestFailures(t *testing.T) {
 		w.WriteHeader(http.StatusNotFound)
 		fmt.Fprint(w, `{"error":"model 'm' not found"}`)
 	})
-	if _, err := llm.Generate(t.Context(), newModel(t, Config{BaseURL: s.URL}), llm.Request{Messages: []llm.Message{llm.User("hi")}}); err == nil || !strings.Contains(err.Error(), "model 'm' not found") {
+	if _, err := llm.Generate(t.Context(), newModel(t, Config{Endpoint: llm.Endpoint{BaseURL: s.URL}}), llm.Request{Messages: []llm.Message{llm.User("hi")}}); err == nil || !strings.Contains(err.Error(), "model 'm' not found") {
 		t.Errorf("a model that is not there: %v", err)
 	}
 }
@@ -199,7 +199,7 @@ func TestNoDescription(t *testing.T) {
 			w.Header().Set("Content-Type", "application/x-ndjson")
 			fmt.Fprint(w, `{"message":{"content":"Hi"},"done":false}`+"\n"+done)
 		})
-		reply, err := llm.Generate(t.Context(), newModel(t, Config{BaseURL: s.URL}), llm.Request{Messages: []llm.Message{llm.User("hi")}})
+		reply, err := llm.Generate(t.Context(), newModel(t, Config{Endpoint: llm.Endpoint{BaseURL: s.URL}}), llm.Request{Messages: []llm.Message{llm.User("hi")}})
 		if err != nil || reply.Text() != "Hi" || !strings.Contains(string(s.Requests()[1].Body), fmt.Sprintf(`"num_ctx":%d`, DefaultContext)) {
 			t.Errorf("%d: %q, %v", status, reply.Text(), err)
 		}
@@ -213,7 +213,7 @@ func TestCancelledWhileAnotherAsks(t *testing.T) {
 		close(asked)
 		<-answer
 	})
-	m := newModel(t, Config{BaseURL: s.URL})
+	m := newModel(t, Config{Endpoint: llm.Endpoint{BaseURL: s.URL}})
 	first := make(chan struct{})
 	go func() {
 		defer close(first)
@@ -236,7 +236,7 @@ func FuzzStream(f *testing.F) {
 	f.Add("data: {}\n\n" + done)
 	f.Fuzz(func(t *testing.T, lines string) {
 		s := serve(t, 8192, lines)
-		reply, err := llm.Generate(t.Context(), newModel(t, Config{BaseURL: s.URL, Context: 1}), llm.Request{Messages: []llm.Message{llm.User("hi")}})
+		reply, err := llm.Generate(t.Context(), newModel(t, Config{Endpoint: llm.Endpoint{BaseURL: s.URL}, Context: 1}), llm.Request{Messages: []llm.Message{llm.User("hi")}})
 		if err == nil && !strings.Contains(lines, "done") {
 			t.Errorf("%q is a reply: %+v", lines, reply)
 		}

@@ -20,7 +20,7 @@ type request struct {
 	Think    any             `json:"think,omitempty"` // true, false or a level
 	Options  object          `json:"options"`
 	Truncate bool            `json:"truncate"` // false: a conversation that does not fit is an error, and is not cut
-	// false: a reply that does not fit ends, and the beginning is not dropped
+	// Shift is false, so that a reply that does not fit ends, and the beginning is not dropped.
 	Shift  bool `json:"shift"`
 	Stream bool `json:"stream"`
 }

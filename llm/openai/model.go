@@ -4,8 +4,10 @@
 // server: vLLM, llama.cpp, LM Studio, Groq, DeepSeek, Mistral, OpenRouter and
 // many more.
 //
-//	m, err := openai.NewResponses(openai.Config{Model: "gpt-5.6", APIKey: key})
-//	m, err := openai.New(openai.Config{Model: "llama3.2", BaseURL: "http://localhost:8000/v1"})
+//	m, err := openai.NewResponses(openai.Config{Model: "gpt-5.6", Endpoint: llm.Endpoint{APIKey: key}})
+//
+//	local := llm.Endpoint{BaseURL: "http://localhost:8000/v1"}
+//	m, err := openai.New(openai.Config{Model: "llama3.2", Endpoint: local})
 //
 // The package reads nothing from the environment and does not retry.
 //
@@ -24,7 +26,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 
 	"raddle.dev/llm"
 	"raddle.dev/llm/internal/wire"
@@ -42,26 +43,17 @@ const (
 // are always sent unchanged, because some compatible servers accept more.
 var callRule = wire.CallRule{NameMax: 64, IDMax: 40, AnyID: true}
 
-// A Config selects a model and its endpoint. Only Model is required for a
-// server that needs no key.
+// A Config selects a model and its endpoint. Only Model is required for a server that needs no key; OpenAI's own
+// service needs APIKey.
 type Config struct {
-	Model       string            // the provider's name for the model
-	BaseURL     string            // without "chat/completions"; empty: OpenAI's service
-	APIKey      string            // required for OpenAI's service; empty: no Authorization header
-	KeyName     string            // the name of the setting with the key, for messages; empty: "OPENAI_API_KEY"
-	HTTPClient  *http.Client      // nil: a shared client with a connect timeout of 10 s
-	ReadTimeout time.Duration     // longest time without data from the server; 0: 300 s
-	Headers     map[string]string // sent with every request
-	Profile     string            // the name of the profile of the server, for New; empty: by its host
-	// members that every request gets at the end: objects are merged, every other value replaces that of the wire
-	Body map[string]any
+	Model string // the provider's name for the model
+	// Endpoint is where the model is: BaseURL without "chat/completions" or "responses", and KeyName "OPENAI_API_KEY"
+	// if it is empty.
+	llm.Endpoint
+	Profile string // the name of the profile of the server, for New; empty: by its host
 	// Strict says whether the provider must hold the model to schemas of tools and replies that fit its rules: "on" or
 	// "off"; empty: where OpenAI's own models answer. A schema that does not fit is never strict.
 	Strict string
-
-	// longest time from the request to the end of the reply; 0: 30 minutes; negative: no limit
-	StreamTimeout time.Duration
-	MaxReply      int // largest reply in bytes; 0: 16 MiB; negative: no limit
 }
 
 // A Model is one model at one endpoint. It is safe for concurrent use.
@@ -126,18 +118,10 @@ func (c Config) wantsStrict(own bool) bool { return c.Strict == "on" || c.Strict
 
 func newClient(c Config) (*wire.Client, error) {
 	return wire.New(wire.Config{
-		Name:          "openai",
-		Model:         c.Model,
-		Default:       defaultURL,
-		BaseURL:       c.BaseURL,
-		Key:           c.APIKey,
-		KeyName:       c.KeyName,
-		HTTP:          c.HTTPClient,
-		Read:          c.ReadTimeout,
-		Headers:       c.Headers,
-		Body:          c.Body,
-		StreamTimeout: c.StreamTimeout,
-		MaxReply:      c.MaxReply,
+		Name:     "openai",
+		Model:    c.Model,
+		Default:  defaultURL,
+		Endpoint: c.Endpoint,
 	})
 }
 

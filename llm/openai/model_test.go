@@ -37,7 +37,7 @@ const (
 
 func newModel(t testing.TB, base string) *Model {
 	t.Helper()
-	m, err := New(Config{Model: "gpt-x", BaseURL: base + "/v1", APIKey: wiretest.Key})
+	m, err := New(Config{Model: "gpt-x", Endpoint: llm.Endpoint{BaseURL: base + "/v1", APIKey: wiretest.Key}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +47,7 @@ func newModel(t testing.TB, base string) *Model {
 func TestFailures(t *testing.T) {
 	wiretest.CheckFailures(t, wiretest.Provider{
 		New: func(t testing.TB, base string, read time.Duration) llm.Model {
-			m, err := New(Config{Model: "gpt-x", BaseURL: base + "/v1", APIKey: wiretest.Key, KeyName: "MY_KEY", ReadTimeout: read})
+			m, err := New(Config{Model: "gpt-x", Endpoint: llm.Endpoint{BaseURL: base + "/v1", APIKey: wiretest.Key, KeyName: "MY_KEY", ReadTimeout: read}})
 			if err != nil {
 				t.Fatal(err)
 			}

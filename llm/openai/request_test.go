@@ -130,21 +130,21 @@ func TestNew(t *testing.T) {
 	}{
 		{Config{}, "openai: no model is set"},
 		{Config{Model: "m"}, "authentication failed: api.openai.com: no API key: set OPENAI_API_KEY"},
-		{Config{Model: "m", KeyName: "K"}, "authentication failed: api.openai.com: no API key: set K"},
-		{Config{Model: "m", BaseURL: "localhost:80"}, `openai: base URL "localhost:80": it must be an address like https://api.openai.com/v1/`},
-		{Config{Model: "m", BaseURL: "ftp://x"}, `openai: base URL "ftp://x": it must be an address like https://api.openai.com/v1/`},
-		{Config{Model: "m", BaseURL: "http://x\x00"}, "openai: base URL \"http://x\\x00\": it must be an address like https://api.openai.com/v1/"},
+		{Config{Model: "m", Endpoint: llm.Endpoint{KeyName: "K"}}, "authentication failed: api.openai.com: no API key: set K"},
+		{Config{Model: "m", Endpoint: llm.Endpoint{BaseURL: "localhost:80"}}, `openai: base URL "localhost:80": it must be an address like https://api.openai.com/v1/`},
+		{Config{Model: "m", Endpoint: llm.Endpoint{BaseURL: "ftp://x"}}, `openai: base URL "ftp://x": it must be an address like https://api.openai.com/v1/`},
+		{Config{Model: "m", Endpoint: llm.Endpoint{BaseURL: "http://x\x00"}}, "openai: base URL \"http://x\\x00\": it must be an address like https://api.openai.com/v1/"},
 	} {
 		if _, err := New(c.c); err == nil || err.Error() != c.want {
 			t.Errorf("New(%+v): %v, want %s", c.c, err, c.want)
 		}
 	}
-	if m, err := New(Config{Model: "m", APIKey: "k"}); err != nil || !m.server.NewLimit {
+	if m, err := New(Config{Model: "m", Endpoint: llm.Endpoint{APIKey: "k"}}); err != nil || !m.server.NewLimit {
 		t.Errorf("with a key: %v", err)
 	}
 
 	s := wiretest.StartServer(t, wiretest.StreamHandler(chunks(stop)))
-	m, err := New(Config{Model: "m", BaseURL: s.URL, Headers: map[string]string{"X-Team": "blue"}})
+	m, err := New(Config{Model: "m", Endpoint: llm.Endpoint{BaseURL: s.URL, Headers: map[string]string{"X-Team": "blue"}}})
 	if err != nil {
 		t.Fatal(err)
 	}

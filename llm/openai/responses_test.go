@@ -16,7 +16,7 @@ import (
 
 func newResponses(t testing.TB, base string) *Responses {
 	t.Helper()
-	m, err := NewResponses(Config{Model: "gpt-x", BaseURL: base + "/v1", APIKey: wiretest.Key})
+	m, err := NewResponses(Config{Model: "gpt-x", Endpoint: llm.Endpoint{BaseURL: base + "/v1", APIKey: wiretest.Key}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +40,7 @@ const (
 func TestResponsesFailures(t *testing.T) {
 	wiretest.CheckFailures(t, wiretest.Provider{
 		New: func(t testing.TB, base string, read time.Duration) llm.Model {
-			m, err := NewResponses(Config{Model: "gpt-x", BaseURL: base + "/v1", APIKey: wiretest.Key, KeyName: "MY_KEY", ReadTimeout: read})
+			m, err := NewResponses(Config{Model: "gpt-x", Endpoint: llm.Endpoint{BaseURL: base + "/v1", APIKey: wiretest.Key, KeyName: "MY_KEY", ReadTimeout: read}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -238,7 +238,7 @@ func TestResponsesHosts(t *testing.T) {
 		}
 	}
 	s := wiretest.StartServer(t, wiretest.StreamHandler(""))
-	m, err := NewResponses(Config{Model: "m", BaseURL: s.URL})
+	m, err := NewResponses(Config{Model: "m", Endpoint: llm.Endpoint{BaseURL: s.URL}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -105,7 +105,7 @@ func (m openAI) Embed(ctx context.Context, _ rag.Purpose, texts []string) ([][]f
 			Embedding []float32 `json:"embedding"`
 		} `json:"data"`
 	}
-	if err := m.postJSON(ctx, call{path: "/embeddings", header: m.authHeader(), body: body}, &reply); err != nil {
+	if err := m.postJSON(ctx, httpCall{path: "/embeddings", header: m.authHeader(), body: body}, &reply); err != nil {
 		return nil, err
 	}
 	vectors := make([][]float32, len(reply.Data))
@@ -156,7 +156,7 @@ func (m gemini) embedBatch(ctx context.Context, purpose rag.Purpose, texts []str
 			Values []float32 `json:"values"`
 		} `json:"embeddings"`
 	}
-	c := call{path: "/" + name + ":batchEmbedContents", header: map[string]string{"x-goog-api-key": m.c.Key},
+	c := httpCall{path: "/" + name + ":batchEmbedContents", header: map[string]string{"x-goog-api-key": m.c.Key},
 		body: map[string]any{"requests": requests}}
 	if err := m.postJSON(ctx, c, &reply); err != nil {
 		return nil, err
@@ -181,6 +181,6 @@ func (m ollama) Embed(ctx context.Context, _ rag.Purpose, texts []string) ([][]f
 	var reply struct {
 		Embeddings [][]float32 `json:"embeddings"`
 	}
-	err := m.postJSON(ctx, call{path: "/api/embed", header: m.authHeader(), body: body}, &reply)
+	err := m.postJSON(ctx, httpCall{path: "/api/embed", header: m.authHeader(), body: body}, &reply)
 	return reply.Embeddings, err
 }

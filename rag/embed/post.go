@@ -34,8 +34,8 @@ type server struct {
 	secrets *redact.Set
 }
 
-// A call is one request.
-type call struct {
+// An httpCall is one request.
+type httpCall struct {
 	path   string
 	header map[string]string
 	body   any
@@ -49,7 +49,7 @@ func (s *server) authHeader() map[string]string {
 }
 
 // postJSON sends JSON and reads JSON.
-func (s *server) postJSON(ctx context.Context, c call, reply any) error {
+func (s *server) postJSON(ctx context.Context, c httpCall, reply any) error {
 	body, err := json.Marshal(c.body)
 	if err != nil {
 		return err

@@ -25,7 +25,7 @@ func (m reranker) Rerank(ctx context.Context, query string, texts []string, top 
 			Index *int `json:"index"`
 		} `json:"results"`
 	}
-	if err := m.postJSON(ctx, call{path: "/rerank", header: m.authHeader(), body: body}, &reply); err != nil {
+	if err := m.postJSON(ctx, httpCall{path: "/rerank", header: m.authHeader(), body: body}, &reply); err != nil {
 		return nil, err
 	}
 	order := []int{}

@@ -109,8 +109,8 @@ type Entry struct {
 	ext      string
 	local    bool // Path is a file
 	metadata map[string]string
-	data     []byte                                     // set if finding the document meant reading it
-	fetch    func(ctx context.Context) (content, error) // else
+	data     []byte                                      // set if finding the document meant reading it
+	fetch    func(ctx context.Context) (pageData, error) // else
 	o        *Options
 }
 

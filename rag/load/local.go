@@ -144,8 +144,8 @@ func (l *lister) addFile(source, root, path string) {
 }
 
 // fromDisk reads a file when its entry is read.
-func (o *Options) fromDisk(root, path string) func(context.Context) (content, error) {
-	return func(context.Context) (content, error) {
+func (o *Options) fromDisk(root, path string) func(context.Context) (pageData, error) {
+	return func(context.Context) (pageData, error) {
 		data, err := readFile(root, path, o.maxBytes())
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
@@ -155,7 +155,7 @@ func (o *Options) fromDisk(root, path string) func(context.Context) (content, er
 		default:
 			err = withoutPath(err)
 		}
-		return content{data: data, ext: fileExtension(path)}, err
+		return pageData{data: data, ext: fileExtension(path)}, err
 	}
 }
 

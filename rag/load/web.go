@@ -22,8 +22,8 @@ const (
 	crawlTime   = 10 * time.Minute // of one crawl
 )
 
-// content is the data of a page, with its type.
-type content struct {
+// pageData is the data of a page, with its type.
+type pageData struct {
 	data []byte
 	ext  string
 	at   *url.URL // the address after all redirections; nil: not from the web
@@ -36,7 +36,7 @@ func (l *lister) listPage(p sourceSpec) {
 		return
 	}
 	o := l.o
-	l.addEntry(Entry{Path: p.at, Source: p.source, fetch: func(ctx context.Context) (content, error) {
+	l.addEntry(Entry{Path: p.at, Source: p.source, fetch: func(ctx context.Context) (pageData, error) {
 		return o.fetchPage(ctx, p.at, func(*url.URL) bool { return true })
 	}})
 }
@@ -61,7 +61,7 @@ func (l *lister) crawlSite(p sourceSpec) {
 			l.addProblem(p.source, "", fmt.Errorf("%w after %d pages, there are more: name a narrower address", ErrStopped, l.o.maxPages()))
 			level = level[:room]
 		}
-		level = c.fetchLevel(ctx, level, func(at string, got content, err error) {
+		level = c.fetchLevel(ctx, level, func(at string, got pageData, err error) {
 			if err != nil {
 				l.addProblem(p.source, at, err)
 				return
@@ -100,9 +100,9 @@ func (c *crawler) isInside(u *url.URL) bool {
 }
 
 // fetchLevel reads pages, reports each in order, and returns the addresses to which they link.
-func (c *crawler) fetchLevel(ctx context.Context, pages []*url.URL, report func(at string, got content, err error)) (next []*url.URL) {
+func (c *crawler) fetchLevel(ctx context.Context, pages []*url.URL, report func(at string, got pageData, err error)) (next []*url.URL) {
 	c.pages += len(pages)
-	got := make([]content, len(pages))
+	got := make([]pageData, len(pages))
 	failed := make([]error, len(pages))
 	slots := make(chan struct{}, pagesAtOnce)
 	var wait sync.WaitGroup
@@ -139,13 +139,13 @@ func (c *crawler) fetchLevel(ctx context.Context, pages []*url.URL, report func(
 }
 
 // fetchPage reads a page. It follows redirections on the same host that allowed accepts.
-func (o *Options) fetchPage(ctx context.Context, at string, allowed func(*url.URL) bool) (content, error) {
+func (o *Options) fetchPage(ctx context.Context, at string, allowed func(*url.URL) bool) (pageData, error) {
 	caller := ctx
 	ctx, cancel := context.WithTimeout(ctx, o.pageTimeout())
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
 	if err != nil {
-		return content{}, err
+		return pageData{}, err
 	}
 	req.Header.Set("User-Agent", "raddle")
 	host := req.URL.Hostname()
@@ -160,25 +160,25 @@ func (o *Options) fetchPage(ctx context.Context, at string, allowed func(*url.UR
 	}}
 	res, err := client.Do(req)
 	if err != nil {
-		return content{}, o.pageError(caller, ctx, err)
+		return pageData{}, o.pageError(caller, ctx, err)
 	}
 	defer res.Body.Close()
 	if res.StatusCode/100 != 2 {
-		return content{}, fmt.Errorf("the server answers %s", res.Status)
+		return pageData{}, fmt.Errorf("the server answers %s", res.Status)
 	}
-	got := content{at: res.Request.URL}
+	got := pageData{at: res.Request.URL}
 	kind, parameters, err := mime.ParseMediaType(res.Header.Get("Content-Type"))
 	if err != nil {
 		kind = ""
 	}
 	if got.ext, err = extensionOf(kind, res.Request.URL); err != nil {
-		return content{}, err
+		return pageData{}, err
 	}
 	if got.data, err = io.ReadAll(io.LimitReader(res.Body, o.maxBytes()+1)); err != nil {
-		return content{}, o.pageError(caller, ctx, err)
+		return pageData{}, o.pageError(caller, ctx, err)
 	}
 	if int64(len(got.data)) > o.maxBytes() {
-		return content{}, fmt.Errorf("too large: more than the %s that a document may have; leave it out", formatMegabytes(o.maxBytes()))
+		return pageData{}, fmt.Errorf("too large: more than the %s that a document may have; leave it out", formatMegabytes(o.maxBytes()))
 	}
 	got.data, err = decodeText(got.data, parameters["charset"])
 	return got, err

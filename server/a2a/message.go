@@ -32,7 +32,7 @@ func (t *tasks) takeMessage(ctx context.Context, req *a2a.SendMessageRequest) (r
 	if m.TaskID != "" {
 		return t.continueTask(ctx, m)
 	}
-	// the answer is the task
+	// ScopeRead is for the answer, which is the task.
 	if err := server.RequireScopes(ctx, t.service, server.ScopeStart, server.ScopeRead); err != nil {
 		return "", "", err
 	}

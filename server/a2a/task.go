@@ -117,7 +117,7 @@ type book struct {
 }
 
 func newBook(task *a2a.Task) *book {
-	return &book{task: task, tracker: updates.Tracker{Replies: updates.Replies{Replaces: true}}}
+	return &book{task: task, tracker: updates.Tracker{Calls: updates.Calls{Replies: updates.Replies{Replaces: true}}}}
 }
 
 // addMessage appends a message to the history.

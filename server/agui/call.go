@@ -86,7 +86,7 @@ func (c *call) begin(run string) {
 
 // start starts a run and follows it. An input that comes again follows the run of the first one.
 func (c *call) start(ctx context.Context) error {
-	// the client gets what the run does
+	// ScopeRead is for the events: the client gets what the run does.
 	if err := server.RequireScopes(ctx, c.service, server.ScopeStart, server.ScopeRead); err != nil {
 		return err
 	}
@@ -256,27 +256,27 @@ func (c *call) finish(t *translator, st *server.RunState) bool {
 	}
 	e := &event{Type: runFinished, ThreadID: c.in.ThreadID, RunID: c.in.RunID}
 	if u := st.Usage; u.Input+u.Output > 0 {
-		e.Usage = []usage{{Input: u.Input, Output: u.Output, Total: u.Input + u.Output, Cached: u.Cached, Reasoning: u.Reasoning}}
+		e.Usage = []tokenUsage{{Input: u.Input, Output: u.Output, Total: u.Input + u.Output, Cached: u.Cached, Reasoning: u.Reasoning}}
 	}
 	switch {
 	case asks:
-		e.Outcome = &outcome{Type: "interrupt"}
+		e.Outcome = &runEnd{Type: "interrupt"}
 		for _, q := range st.Questions {
 			asked := t.tracker.FindQuestion(q.ID)
 			e.Outcome.Interrupts = append(e.Outcome.Interrupts, describeQuestion(questionRef{st.Run, c.thread, recordAsked(asked), q.ID}, asked, &q))
 		}
 	case paused:
-		e.Outcome = &outcome{Type: "interrupt", Interrupts: []interrupt{{ID: questionRef{run: st.Run, thread: c.thread, record: recordOf(t.last)}.String(),
+		e.Outcome = &runEnd{Type: "interrupt", Interrupts: []interrupt{{ID: questionRef{run: st.Run, thread: c.thread, record: recordOf(t.last)}.String(),
 			Reason: reasonPaused, Message: "The run is paused. Resume it to continue."}}}
 	case st.Status == graph.Done.String():
 		c.sendOutput(t, st.Output)
-		e.Outcome = &outcome{Type: "success"}
+		e.Outcome = &runEnd{Type: "success"}
 		e.Result = st.Output
 		if st.ExitCode != 0 {
 			e.Metadata = map[string]any{"raddle": map[string]int{"exitCode": st.ExitCode}}
 		}
 	case st.Status == graph.Canceled.String() || st.Status == graph.Abandoned.String():
-		e.Outcome = &outcome{Type: "cancelled"}
+		e.Outcome = &runEnd{Type: "cancelled"}
 	default:
 		message := cmp.Or(st.Error, "the run ended: "+st.Status)
 		e = &event{Type: runError, Message: message, Code: strings.ReplaceAll(st.Status, " ", "_"), Usage: e.Usage}

@@ -45,15 +45,15 @@ type event struct {
 	Timestamp int64          `json:"timestamp,omitempty"` // milliseconds since 1970
 	Metadata  map[string]any `json:"metadata,omitempty"`
 
-	ThreadID        string   `json:"threadId,omitempty"`
-	RunID           string   `json:"runId,omitempty"`
-	ParentRunID     string   `json:"parentRunId,omitempty"`
-	ProtocolVersion string   `json:"protocolVersion,omitempty"`
-	Result          any      `json:"result,omitempty"`
-	Outcome         *outcome `json:"outcome,omitempty"`
-	Usage           []usage  `json:"usage,omitempty"`
-	Message         string   `json:"message,omitempty"` // of an error
-	Code            string   `json:"code,omitempty"`
+	ThreadID        string       `json:"threadId,omitempty"`
+	RunID           string       `json:"runId,omitempty"`
+	ParentRunID     string       `json:"parentRunId,omitempty"`
+	ProtocolVersion string       `json:"protocolVersion,omitempty"`
+	Result          any          `json:"result,omitempty"`
+	Outcome         *runEnd      `json:"outcome,omitempty"`
+	Usage           []tokenUsage `json:"usage,omitempty"`
+	Message         string       `json:"message,omitempty"` // of an error
+	Code            string       `json:"code,omitempty"`
 
 	StepName        string  `json:"stepName,omitempty"`
 	MessageID       string  `json:"messageId,omitempty"`
@@ -70,14 +70,14 @@ type event struct {
 	Value    json.RawMessage `json:"value,omitempty"`
 }
 
-// An outcome says how a run finished.
-type outcome struct {
+// A runEnd says how a run finished.
+type runEnd struct {
 	Type       string      `json:"type"` // success, interrupt or cancelled
 	Interrupts []interrupt `json:"interrupts,omitempty"`
 }
 
-// A usage counts the tokens of a run.
-type usage struct {
+// A tokenUsage counts the tokens of a run.
+type tokenUsage struct {
 	Input     int `json:"inputTokens"`
 	Output    int `json:"outputTokens"`
 	Total     int `json:"totalTokens"`

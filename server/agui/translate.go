@@ -34,7 +34,7 @@ type reply struct {
 }
 
 func newTranslator(run string, send func(*event)) *translator {
-	return &translator{run: run, send: send, tracker: updates.Tracker{Replies: updates.Replies{Replaces: true}}, open: map[*updates.Reply]*reply{}}
+	return &translator{run: run, send: send, tracker: updates.Tracker{Calls: updates.Calls{Replies: updates.Replies{Replaces: true}}}, open: map[*updates.Reply]*reply{}}
 }
 
 // emit sends an event unless the client has seen it.

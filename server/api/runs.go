@@ -254,8 +254,8 @@ type listInput struct {
 	Text    string    `query:"text" doc:"only runs with this text in their id, prompt, question or reason"`
 }
 
-// statuses are those of runs.
-var statuses = []string{"queued", "running", "waiting", "paused", "done", "halted", "failed", "canceled", "step-limit", "visit-limit", "timed-out", "stuck", "abandoned", "crashed", "given-up", "not-started", "damaged"}
+// statuses are those by which runs are listed: those of lists, and others that no listed run has, which clients send.
+var statuses = append(runs.Statuses(), "halted", graph.NotStarted.String())
 
 func (h *handler) listRuns(ctx context.Context, in *listInput) (*body[Page[runs.Info]], error) {
 	before, err := in.readCursor()

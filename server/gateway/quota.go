@@ -16,7 +16,8 @@ import (
 type TokenLimits struct {
 	Requests int // in a minute; 0: 30,000
 	Starts   int // runs that are started in a minute; 0: 6,000
-	// requests that are answered at the same time, such as streams of events; 0: 512, at most half of the connections
+	// Streams are requests that are answered at the same time, such as streams of events; 0: 512, at most half of the
+	// connections.
 	Streams int
 }
 

@@ -35,7 +35,7 @@ const (
 // A SecurityEntry is a line of the security log. It never has a token, a code or a cookie.
 type SecurityEntry struct {
 	Time time.Time `json:"time"`
-	// log-in, log-in-failed, log-out, refused, granted, token-added or token-removed
+	// Event is one of log-in, log-in-failed, log-out, refused, granted, token-added and token-removed.
 	Event  string `json:"event"`
 	Token  string `json:"token,omitempty"`  // the name of the token, if its sender is known
 	User   string `json:"user,omitempty"`   // as a proxy names it

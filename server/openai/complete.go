@@ -66,7 +66,7 @@ func (c *completion) startRun(ctx context.Context, header http.Header) error {
 	if keyed && strings.TrimSpace(strings.Join(key, "")) == "" {
 		return newBadRequest("empty_idempotency_key", "", "the header Idempotency-Key is empty: send a key, or leave the header out")
 	}
-	// the answer is what the run says
+	// ScopeRead is for the answer, which is what the run says.
 	if err := server.RequireScopes(ctx, c.handler.service, server.ScopeStart, server.ScopeRead); err != nil {
 		return err
 	}
@@ -164,8 +164,8 @@ func describeQuestions(run string, open []graph.Question) string {
 	return b.String()
 }
 
-// An outcome is how the work on a request has ended.
-type outcome struct {
+// A requestEnd is how the work on a request has ended.
+type requestEnd struct {
 	finish string
 	run    runInfo
 }
@@ -180,7 +180,7 @@ type runInfo struct {
 }
 
 // follow passes the text of a run to send until it ends, stops or waits, and says how.
-func (c *completion) follow(ctx context.Context, send func(delta)) (*outcome, *reply, error) {
+func (c *completion) follow(ctx context.Context, send func(delta)) (*requestEnd, *reply, error) {
 	reply := &reply{talks: c.talks, send: send}
 	for ev, err := range c.sub.Events() {
 		if err != nil {
@@ -192,7 +192,7 @@ func (c *completion) follow(ctx context.Context, send func(delta)) (*outcome, *r
 	if err != nil {
 		return nil, reply, err
 	}
-	out := &outcome{finish: reply.finishReason(), run: runInfo{Run: st.Run, Status: st.Status, Session: st.Session, ExitCode: st.ExitCode}}
+	out := &requestEnd{finish: reply.finishReason(), run: runInfo{Run: st.Run, Status: st.Status, Session: st.Session, ExitCode: st.ExitCode}}
 	switch {
 	case st.Status == graph.Done.String():
 		reply.sendOutput(st.Output)

@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"raddle.dev/graph/graphtest"
 	"raddle.dev/graph/journal"
 	"raddle.dev/internal/process/app"
+	"raddle.dev/internal/storage/readtest"
 	"raddle.dev/server"
 	"raddle.dev/server/api"
 	"raddle.dev/server/servertest"
@@ -20,7 +20,7 @@ import (
 // Each request that shows a run passes over its journal as often as this says, and no more: most of them once.
 func TestPassesOfRequests(t *testing.T) {
 	home := servertest.NewHome(t, map[string]string{"confirm/graph.yaml": confirmGraph})
-	st := &graphtest.Counting{Memory: journal.NewMemory()}
+	st := &readtest.Counting{Memory: journal.NewMemory()}
 	p, err := app.Open(app.Options{Work: home.Work, Environ: []string{"HOME=" + home.Dir, "RADDLE_BOX=false"}})
 	if err == nil {
 		err = p.Runs.AttachStore(st)
@@ -76,7 +76,8 @@ func TestPassesOfRequests(t *testing.T) {
 		{"/state", 1},
 		{"/picture.svg", 1},
 		{"/picture.svg?at=2", 1},
-		{"/records/1", 2}, // the state is that of now, and the story ends at the record
+		{"/events?until=question", 3}, // its id and its state are read, and then its records
+		{"/records/1", 2},             // the state is that of now, and the story ends at the record
 	} {
 		_ = st.Take(started.Run)
 		send("GET", "/runs/"+started.Run+c.path, "")

@@ -18,16 +18,16 @@ const (
 	pageBytes = 1 << 20 // of Data, after which a page ends
 )
 
-// span is what an iteration still has to yield: left records of a thread, starting at at,
+// pendingRead is what an iteration still has to yield: left records of a thread, starting at at,
 // upwards or downwards. As a thread has no gaps, the number is known in advance.
-type span struct {
+type pendingRead struct {
 	thread   int64 // its id
 	at, left int64
 	down     bool
 	heads    bool
 }
 
-func (sp *span) advance(n int64) {
+func (sp *pendingRead) advance(n int64) {
 	sp.left -= n
 	if sp.down {
 		n = -n
@@ -38,7 +38,7 @@ func (sp *span) advance(n int64) {
 // Read implements journal.Store. The first page comes with the span in one round trip.
 func (s *Store) Read(ctx context.Context, thread string, r journal.Range) iter.Seq2[journal.Record, error] {
 	return func(yield func(journal.Record, error) bool) {
-		var sp span
+		var sp pendingRead
 		var page []journal.Record
 		err := s.runRead(ctx, func(c *pgx.Conn) (err error) { sp, page, err = readFirstPage(ctx, c, thread, r); return err })
 		for err == nil && sp.left > 0 {
@@ -59,7 +59,7 @@ func (s *Store) Read(ctx context.Context, thread string, r journal.Range) iter.S
 
 // findDamage returns a [*journal.DamagedError] if the database has lost the record at which an iteration has failed, or
 // cannot read it.
-func (s *Store) findDamage(ctx context.Context, thread string, sp span, err error) error {
+func (s *Store) findDamage(ctx context.Context, thread string, sp pendingRead, err error) error {
 	const corrupted = "XX001" // and XX002, for an index
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok && (e.Code == corrupted || e.Code == "XX002") {
 		return &journal.DamagedError{Thread: thread, Err: err}
@@ -102,14 +102,14 @@ func buildPage(thread, from, to, limit string, down, heads bool) string {
 }
 
 // readFirstPage returns what a range selects at this moment, and its first records.
-func readFirstPage(ctx context.Context, c *pgx.Conn, thread string, r journal.Range) (span, []journal.Record, error) {
+func readFirstPage(ctx context.Context, c *pgx.Conn, thread string, r journal.Range) (pendingRead, []journal.Record, error) {
 	after := max(r.After, 0)
 	upTo := r.UpTo
 	if upTo <= 0 || upTo > maxSeq {
 		upTo = maxSeq
 	}
 	if after >= upTo {
-		return span{}, nil, nil
+		return pendingRead{}, nil, nil
 	}
 	limit := int64(pageRows)
 	if r.Limit > 0 {
@@ -127,10 +127,10 @@ func readFirstPage(ctx context.Context, c *pgx.Conn, thread string, r journal.Ra
 	) s LEFT JOIN LATERAL (` + buildPage("s.id", "s.low", "s.high", "$4", r.Newest, r.Heads) + `) p ON true`
 	rows, err := sendQuery(ctx, c, text, []byte(thread), after, upTo, limit)
 	if err != nil {
-		return span{}, nil, err
+		return pendingRead{}, nil, err
 	}
 	defer rows.Close()
-	sp := span{down: r.Newest, heads: r.Heads}
+	sp := pendingRead{down: r.Newest, heads: r.Heads}
 	var page []journal.Record
 	var high int64
 	for rows.Next() {
@@ -143,7 +143,7 @@ func readFirstPage(ctx context.Context, c *pgx.Conn, thread string, r journal.Ra
 		}
 	}
 	if err := rows.Err(); err != nil || sp.thread == 0 {
-		return span{}, nil, err
+		return pendingRead{}, nil, err
 	}
 	sp.left = high - sp.at + 1
 	if sp.down {
@@ -153,13 +153,13 @@ func readFirstPage(ctx context.Context, c *pgx.Conn, thread string, r journal.Ra
 		sp.left = min(sp.left, int64(r.Limit))
 	}
 	if sp.left <= 0 {
-		return span{}, nil, nil
+		return pendingRead{}, nil, nil
 	}
 	return sp, page, checkPage(sp, page)
 }
 
 // readPage reads the first records of a span, and at least one.
-func readPage(ctx context.Context, c *pgx.Conn, sp span) ([]journal.Record, error) {
+func readPage(ctx context.Context, c *pgx.Conn, sp pendingRead) ([]journal.Record, error) {
 	n := min(sp.left, pageRows)
 	from := sp.at
 	to := sp.at + n - 1
@@ -187,7 +187,7 @@ func readPage(ctx context.Context, c *pgx.Conn, sp span) ([]journal.Record, erro
 }
 
 // checkPage returns a [*gapError] unless a page has the first records of a span, without a gap.
-func checkPage(sp span, page []journal.Record) error {
+func checkPage(sp pendingRead, page []journal.Record) error {
 	if len(page) == 0 {
 		return &gapError{sp.at}
 	}

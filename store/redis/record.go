@@ -56,31 +56,31 @@ func decodeRecord(seq int64, stored string) journal.Record {
 	}
 }
 
-// A reply reads the values of a script's reply one by one. The first that is not what was
+// A scriptReply reads the values of a script's reply one by one. The first that is not what was
 // expected is kept as an error.
-type reply struct {
+type scriptReply struct {
 	values []any
 	err    error
 }
 
 // newReply returns a reader of the reply of a script.
-func newReply(value any) *reply {
+func newReply(value any) *scriptReply {
 	values, ok := value.([]any)
-	r := &reply{values: values}
+	r := &scriptReply{values: values}
 	if !ok {
 		r.fail(value)
 	}
 	return r
 }
 
-func (r *reply) fail(value any) {
+func (r *scriptReply) fail(value any) {
 	if r.err == nil {
 		r.err = refusal(fmt.Sprintf("the server has replied with %T where raddle does not expect it: is it a Redis server?", value))
 	}
 }
 
 // takeValue returns the next value; nil if none is left.
-func (r *reply) takeValue() (v any) {
+func (r *scriptReply) takeValue() (v any) {
 	if len(r.values) > 0 {
 		v = r.values[0]
 		r.values = r.values[1:]
@@ -88,7 +88,7 @@ func (r *reply) takeValue() (v any) {
 	return v
 }
 
-func (r *reply) takeText() string {
+func (r *scriptReply) takeText() string {
 	v := r.takeValue()
 	s, ok := v.(string)
 	if !ok {
@@ -97,7 +97,7 @@ func (r *reply) takeText() string {
 	return s
 }
 
-func (r *reply) takeNumber() int64 {
+func (r *scriptReply) takeNumber() int64 {
 	v := r.takeValue()
 	n, ok := v.(int64)
 	if !ok {

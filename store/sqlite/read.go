@@ -23,7 +23,7 @@ const (
 // Read implements journal.Store.
 func (s *Store) Read(ctx context.Context, thread string, r journal.Range) iter.Seq2[journal.Record, error] {
 	return func(yield func(journal.Record, error) bool) {
-		var sp span
+		var sp pendingRead
 		err := s.runQuery(ctx, func() (err error) { sp, err = s.findSpan(thread, r); return err })
 		var page []journal.Record
 		for err == nil && sp.left > 0 {
@@ -43,14 +43,14 @@ func (s *Store) Read(ctx context.Context, thread string, r journal.Range) iter.S
 
 // findDamage returns a [*journal.DamagedError] if the file has lost the record at which an iteration has failed, or
 // cannot read it.
-func (s *Store) findDamage(ctx context.Context, thread string, sp span, err error) error {
+func (s *Store) findDamage(ctx context.Context, thread string, sp pendingRead, err error) error {
 	if code := resultCode(err); code == lib.SQLITE_CORRUPT {
 		return &journal.DamagedError{Thread: thread, Err: err}
 	}
 	if !errors.Is(err, errChanged) {
 		return err
 	}
-	var now span
+	var now pendingRead
 	if failed := s.runQuery(ctx, func() (err error) { now, err = s.findSpan(thread, journal.Range{}); return err }); failed != nil {
 		return err
 	}
@@ -70,16 +70,16 @@ func (s *Store) runQuery(ctx context.Context, f func() error) error {
 	return s.retryWhileBusy(ctx, f)
 }
 
-// span is what an iteration still has to yield: left records of a thread, starting at
+// pendingRead is what an iteration still has to yield: left records of a thread, starting at
 // at, upwards or downwards. As a thread has no gaps, the number is known in advance.
-type span struct {
+type pendingRead struct {
 	thread   int64 // id << 32
 	at, left int64
 	down     bool
 	heads    bool
 }
 
-func (sp *span) advance(n int64) {
+func (sp *pendingRead) advance(n int64) {
 	sp.left -= n
 	if sp.down {
 		n = -n
@@ -88,7 +88,7 @@ func (sp *span) advance(n int64) {
 }
 
 // findSpan returns what r selects at this moment.
-func (s *Store) findSpan(thread string, r journal.Range) (span, error) {
+func (s *Store) findSpan(thread string, r journal.Range) (pendingRead, error) {
 	text := `SELECT t.id,
 		ifnull((SELECT min(id) FROM record WHERE id > t.id << 32 | ?2 AND id <= t.id << 32 | ?3) & 0xffffffff, 0),
 		ifnull((SELECT max(id) FROM record WHERE id > t.id << 32 | ?2 AND id <= t.id << 32 | ?3) & 0xffffffff, 0), `
@@ -104,18 +104,18 @@ func (s *Store) findSpan(thread string, r journal.Range) (span, error) {
 		upTo = maxSeq
 	}
 	if after >= upTo {
-		return span{}, nil
+		return pendingRead{}, nil
 	}
 	st, err := s.read.get(text)
 	if err != nil {
-		return span{}, err
+		return pendingRead{}, err
 	}
 	var id, first, last, base int64
 	err = st.QueryRowContext(context.Background(), thread, after, upTo).Scan(&id, &first, &last, &base)
 	if errors.Is(err, sql.ErrNoRows) || err == nil && last == 0 {
-		return span{}, nil
+		return pendingRead{}, nil
 	}
-	sp := span{thread: id << 32, at: max(first, base), down: r.Newest, heads: r.Heads}
+	sp := pendingRead{thread: id << 32, at: max(first, base), down: r.Newest, heads: r.Heads}
 	sp.left = last - sp.at + 1
 	if r.Newest {
 		sp.at = last
@@ -127,7 +127,7 @@ func (s *Store) findSpan(thread string, r journal.Range) (span, error) {
 }
 
 // readPage reads the first records of sp into page, and at least one.
-func (s *Store) readPage(sp span, page []journal.Record) ([]journal.Record, error) {
+func (s *Store) readPage(sp pendingRead, page []journal.Record) ([]journal.Record, error) {
 	n := min(sp.left, pageRows)
 	from := sp.at
 	to := sp.at + n - 1

@@ -50,7 +50,7 @@ type File struct {
 type Declaration struct {
 	Name        string
 	Description string
-	// of the arguments, an object; its keys in a fixed order, properties in that of the source
+	// Schema is that of the arguments, an object; its keys are in a fixed order, properties in that of the source.
 	Schema  json.RawMessage
 	Effect  tool.Effect // of an annotation; unset: there is none
 	InDoubt tool.Doubt  // of an annotation; unset: there is none

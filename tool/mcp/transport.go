@@ -193,19 +193,19 @@ func (r *requester) RoundTrip(req *http.Request) (*http.Response, error) {
 		done()
 		return nil, fmt.Errorf("%s requires authentication (401): %s", req.URL.Host, r.loginHint())
 	}
-	resp.Body = &body{Reader: r.filterBody(resp), Closer: resp.Body, done: done}
+	resp.Body = &closingBody{Reader: r.filterBody(resp), Closer: resp.Body, done: done}
 	return resp, nil
 }
 
-// An body ends its request when it is closed.
-type body struct {
+// A closingBody ends its request when it is closed.
+type closingBody struct {
 	io.Reader
 	io.Closer
 	done func()
 }
 
 // Close ends the request.
-func (b *body) Close() error {
+func (b *closingBody) Close() error {
 	err := b.Closer.Close()
 	b.done()
 	return err

@@ -105,7 +105,7 @@ func (s *shellAnalyzer) gitAccesses(args []word, asked bool) {
 	named, _ := readOnlyRule{}.fileArguments(args)
 	for _, f := range named {
 		s.addAccess(access{kind: reading, word: f, asked: asked})
-		// which is an address
+		// REVISION:FILE names a file. What begins with // after the colon is an address.
 		if _, file, ok := strings.Cut(f.text, ":"); ok && f.isPlain() && file != "" && !strings.HasPrefix(file, "//") {
 			s.addAccess(access{kind: reading, word: literalWord(file), asked: asked})
 		}

@@ -22,7 +22,8 @@ type Policy struct {
 	Workspace string  // absolute; where tools run, and what they may read and write
 	// Env is the environment in which commands run, as "NAME=value"; nil: that of this process.
 	Env []string
-	// absolute, the meaning of ~; if the workspace contains it, its hidden files ask; empty: a path with ~ asks
+	// Home is the meaning of ~, and absolute; if the workspace contains it, its hidden files ask; empty: a path with ~
+	// asks.
 	Home string
 
 	// Readable are directories outside of the workspace that may be read without asking: the

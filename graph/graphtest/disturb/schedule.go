@@ -31,7 +31,7 @@ const (
 	Pause       Kind = "pause"        // the run is paused, and continues a day later in the same process
 	Fork        Kind = "fork"         // the thread is forked at the record, and the copy runs to its end too
 	Order       Kind = "order"        // parallel tasks and answers come in another order; At is Reversed or a number
-	// what user code reads is a copy of its own, which must not change: graph.Runner.Debug
+	// Poison gives user code a copy of its own to read, which must not change: graph.Runner.Debug.
 	Poison Kind = "poison"
 )
 

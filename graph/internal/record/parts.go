@@ -36,7 +36,8 @@ const (
 	Set    Mode = iota // the record holds the resulting value
 	Append             // the record holds the appended elements
 	Merge              // the record holds the merged entries
-	// the write goes through its reducer again when it is read: in overlays and updates, which hold writes, not results
+	// Reduce says that the write goes through its reducer again when it is read: in overlays and updates, which hold
+	// writes, not results.
 	Reduce
 )
 

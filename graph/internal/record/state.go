@@ -12,7 +12,7 @@ type ThreadState struct {
 	Run  Run
 	Meta []byte // graph.Input.Meta
 	User string // graph.Input.User
-	// the structure of the graph that the run was last driven with; nil: the journal does not have it
+	// Shape is the structure of the graph that the run was last driven with; nil: the journal does not have it.
 	Shape   []byte
 	Ahead   []PresetAnswer // given with the start of the run
 	Asked   map[string]int // questions of this run, by node path

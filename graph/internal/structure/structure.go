@@ -15,7 +15,7 @@ type Key struct {
 	Name    string `json:"name"`
 	Reducer string `json:"reducer"` // last, append, merge, sum, max, min, concat, or fold for one of the user
 	Tag     string `json:"tag"`     // names the type, or the codec
-	// hash of what the type consists of: see shapeOf; absent: a codec of the user decides
+	// Shape is a hash of what the type consists of: see shapeOf; absent: a codec of the user decides.
 	Shape string `json:"shape,omitempty"`
 }
 

@@ -159,22 +159,14 @@ func registeredType(name string) reflect.Type {
 	return types.byName[name]
 }
 
-// A reader reads values of records.
-type reader struct{ wire.Reader }
+// A valueReader reads values of records.
+type valueReader struct{ wire.Reader }
 
 // DecodeAny reads what EncodeAny wrote.
 func DecodeAny(b []byte) (any, error) {
-	r := &reader{wire.Reader{Rest: b}}
+	r := &valueReader{wire.Reader{Rest: b}}
 	v := r.readDynamic(0)
 	return Clip(v), r.Err
-}
-
-// ReadAny reads what EncodeAny wrote in the middle of a record.
-func ReadAny(from *wire.Reader) any {
-	r := &reader{*from}
-	v := r.readDynamic(0)
-	*from = r.Reader
-	return Clip(v)
 }
 
 // deepest bounds the nesting of dynamic values, so that a damaged record cannot exhaust
@@ -185,7 +177,7 @@ const deepest = 10_000
 // read: the length of a list in a damaged record may be wrong.
 const fewElements = 16
 
-func (r *reader) readDynamic(depth int) any {
+func (r *valueReader) readDynamic(depth int) any {
 	if depth > deepest {
 		r.MarkDamaged("nested too deep")
 		return nil
@@ -228,7 +220,7 @@ func (r *reader) readDynamic(depth int) any {
 }
 
 // readList reads what putList wrote.
-func (r *reader) readList(n, depth int) []any {
+func (r *valueReader) readList(n, depth int) []any {
 	list := make([]any, 0, min(n, fewElements))
 	for len(list) < n && r.Err == nil {
 		list = append(list, r.readDynamic(depth+1))
@@ -237,7 +229,7 @@ func (r *reader) readList(n, depth int) []any {
 }
 
 // readMap reads what putMap wrote.
-func (r *reader) readMap(n, depth int) map[string]any {
+func (r *valueReader) readMap(n, depth int) map[string]any {
 	m := make(map[string]any, min(n, fewElements))
 	for i := 0; i < n && r.Err == nil; i++ {
 		k := r.Text()
@@ -246,7 +238,7 @@ func (r *reader) readMap(n, depth int) map[string]any {
 	return m
 }
 
-func (r *reader) readNamed(depth int) any {
+func (r *valueReader) readNamed(depth int) any {
 	name := r.Text()
 	j := r.Bytes()
 	if r.Err != nil {
@@ -260,7 +252,7 @@ func (r *reader) readNamed(depth int) any {
 	p := reflect.New(t)
 	var err error
 	if len(j) > 0 && j[0] == mixedMark {
-		in := &reader{wire.Reader{Rest: j[1:]}}
+		in := &valueReader{wire.Reader{Rest: j[1:]}}
 		in.readMixed(p.Elem(), depth+1)
 		err = in.Err
 	} else {
@@ -272,7 +264,7 @@ func (r *reader) readNamed(depth int) any {
 	return p.Elem().Interface()
 }
 
-func (r *reader) readTyped(depth int) any {
+func (r *valueReader) readTyped(depth int) any {
 	expr := r.Text()
 	if r.Err != nil {
 		return nil

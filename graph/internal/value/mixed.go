@@ -98,12 +98,12 @@ var stringType = reflect.TypeFor[string]()
 // decodeMixed reads what encodeMixed wrote into v, which must be settable. It keeps no
 // reference to b.
 func decodeMixed(b []byte, v reflect.Value) error {
-	r := &reader{wire.Reader{Rest: b}}
+	r := &valueReader{wire.Reader{Rest: b}}
 	r.readMixed(v, 0)
 	return r.Err
 }
 
-func (r *reader) readMixed(v reflect.Value, depth int) {
+func (r *valueReader) readMixed(v reflect.Value, depth int) {
 	if depth > deepest {
 		r.MarkDamaged("nested too deep")
 		return
@@ -148,7 +148,7 @@ func (r *reader) readMixed(v reflect.Value, depth int) {
 	}
 }
 
-func (r *reader) readElements(v reflect.Value, n, depth int) {
+func (r *valueReader) readElements(v reflect.Value, n, depth int) {
 	if list, ok := v.Addr().Interface().(*[]any); ok {
 		*list = r.readList(n, depth)
 		return
@@ -161,7 +161,7 @@ func (r *reader) readElements(v reflect.Value, n, depth int) {
 	}
 }
 
-func (r *reader) readEntries(v reflect.Value, n, depth int) {
+func (r *valueReader) readEntries(v reflect.Value, n, depth int) {
 	if m, ok := v.Addr().Interface().(*map[string]any); ok {
 		*m = r.readMap(n, depth)
 		return
@@ -176,7 +176,7 @@ func (r *reader) readEntries(v reflect.Value, n, depth int) {
 	}
 }
 
-func (r *reader) readLeaf(v reflect.Value) {
+func (r *valueReader) readLeaf(v reflect.Value) {
 	b := r.Bytes()
 	switch {
 	case r.Err != nil:
@@ -187,7 +187,7 @@ func (r *reader) readLeaf(v reflect.Value) {
 	}
 }
 
-func (r *reader) readInterface(v reflect.Value, depth int) {
+func (r *valueReader) readInterface(v reflect.Value, depth int) {
 	x := r.readDynamic(depth)
 	if x == nil || r.Err != nil {
 		return

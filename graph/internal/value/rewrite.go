@@ -14,7 +14,7 @@ func Rewrite(b []byte, change func([]byte) []byte) (out []byte, ok bool) {
 	if b[0] == mixedMark {
 		return b, false
 	}
-	w := &rewriter{reader: reader{wire.Reader{Rest: b}}, change: change}
+	w := &rewriter{valueReader: valueReader{wire.Reader{Rest: b}}, change: change}
 	w.rewrite(0)
 	switch {
 	case w.opaque:
@@ -27,7 +27,7 @@ func Rewrite(b []byte, change func([]byte) []byte) (out []byte, ok bool) {
 
 // A rewriter copies a dynamic value with other texts.
 type rewriter struct {
-	reader
+	valueReader
 	out    []byte
 	change func([]byte) []byte
 	opaque bool

@@ -19,17 +19,17 @@ type Storage struct {
 	// is decoded into an any.
 	Reply *TypeError
 
-	form   form
+	form   storageForm
 	direct bool // JSON needs no pointer to the value
 }
 
-// A form is one way of storing values.
-type form uint8
+// A storageForm is one way of storing values.
+type storageForm uint8
 
 const (
-	formJSON    form = iota // JSON
-	formDynamic             // an interface: the dynamic codec
-	formMixed               // slices, maps and pointers with an interface inside: see encodeMixed
+	formJSON    storageForm = iota // JSON
+	formDynamic                    // an interface: the dynamic codec
+	formMixed                      // slices, maps and pointers with an interface inside: see encodeMixed
 )
 
 // storages caches StorageOf by reflect.Type.

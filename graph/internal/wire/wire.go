@@ -19,36 +19,6 @@ func PutString[S ~string | ~[]byte](b []byte, s S) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
 }
 
-// PutTexts appends each text, without their number: for a list whose length the reader
-// knows.
-func PutTexts[S ~string](b []byte, texts ...S) []byte {
-	for _, s := range texts {
-		b = PutString(b, s)
-	}
-	return b
-}
-
-// PutStrings appends the number of the texts and the texts.
-func PutStrings(b []byte, ss []string) []byte {
-	return PutTexts(PutInt(b, len(ss)), ss...)
-}
-
-// PutBool appends one byte.
-func PutBool(b []byte, v bool) []byte {
-	if v {
-		return append(b, 1)
-	}
-	return append(b, 0)
-}
-
-// PutName appends a name to the end of a part; an empty one takes no space.
-func PutName(b []byte, name string) []byte {
-	if name == "" {
-		return b
-	}
-	return PutString(b, name)
-}
-
 // PutHashes appends the number of the hashes and the hashes.
 func PutHashes(b []byte, hashes []uint64) []byte {
 	b = PutInt(b, len(hashes))
@@ -87,9 +57,6 @@ func (r *Reader) Byte() byte {
 	r.Rest = r.Rest[1:]
 	return c
 }
-
-// Bool reads what PutBool wrote.
-func (r *Reader) Bool() bool { return r.Byte() != 0 }
 
 // Uvarint reads an unsigned varint.
 func (r *Reader) Uvarint() uint64 {
@@ -158,27 +125,6 @@ func (r *Reader) Bytes() []byte {
 
 // Text reads what PutString wrote.
 func (r *Reader) Text() string { return string(r.Bytes()) }
-
-// Texts reads what PutStrings wrote; nil if that was no text.
-func (r *Reader) Texts() []string {
-	n := r.Count()
-	if n == 0 {
-		return nil
-	}
-	ss := make([]string, n)
-	for i := range ss {
-		ss[i] = r.Text()
-	}
-	return ss
-}
-
-// Name reads what PutName wrote; parts without a name end before it.
-func (r *Reader) Name() string {
-	if len(r.Rest) == 0 {
-		return ""
-	}
-	return r.Text()
-}
 
 // Hashes reads what PutHashes wrote.
 func (r *Reader) Hashes() []uint64 {

@@ -78,11 +78,11 @@ type Box struct {
 	way   way
 	hosts []string // what its commands reach in addition to what the proxy allows all
 	alone bool     // their layers over caches are their own
-	*usage
+	*sharedUse
 }
 
-// A usage is what all views of a box share.
-type usage struct {
+// A sharedUse is what all views of a box share.
+type sharedUse struct {
 	mu    sync.Mutex
 	stays int
 }
@@ -123,7 +123,7 @@ func newBox(spec Spec, ways []way) (*Box, error) {
 	if overlaps(spec.Workspace, spec.Private) {
 		return nil, fmt.Errorf("%w for a workspace that holds raddle's own files, or lies among them", ErrNone)
 	}
-	b := &Box{spec: spec, usage: &usage{}}
+	b := &Box{spec: spec, sharedUse: &sharedUse{}}
 	if err := os.MkdirAll(b.TempDir(), 0o700); err != nil {
 		return nil, err
 	}
@@ -185,7 +185,7 @@ type Held struct {
 
 // An Remains is what a command left behind.
 type Remains struct {
-	// in the order of their paths; files and links, and directories that were removed or are new and empty
+	// Changes are files and links, and directories that were removed or are new and empty, in the order of their paths.
 	Changes []PathChange
 	Held    []Held // what stays in the layer, and is thrown away with the box
 }

@@ -93,15 +93,6 @@ func OpenArgument(path string) (*os.File, error) {
 	return Open(path)
 }
 
-// ReadArgument reads a file that [OpenArgument] opens, of at most most bytes.
-func ReadArgument(path string, most int64) ([]byte, error) {
-	f, err := OpenArgument(path)
-	if err != nil {
-		return nil, err
-	}
-	return readAll(path, f, most)
-}
-
 // OpenBeneath is [Open] for a file that must lie beneath the directory root, as for [ReadBeneath].
 func OpenBeneath(root, name string) (*os.File, error) {
 	path, rel, err := resolveBeneath(root, name)

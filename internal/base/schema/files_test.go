@@ -14,8 +14,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"raddle.dev/flow/hook"
 	"raddle.dev/internal/base/environ"
-	"raddle.dev/internal/process/toolbox"
 	"raddle.dev/internal/proving/testcase"
 	"raddle.dev/internal/storage/config"
 	"raddle.dev/llm/script"
@@ -116,15 +116,9 @@ func TestPermissions(t *testing.T) {
 	rejectAll(t, "permissions", readPermissions, "[]", "alow: [fs_write]", "allow: fs_write", "allow: [{fs_write: x}]", `deny: ["fs_write("]`, `deny: ["fs_write()"]`, `ask: ["any thing"]`, `ask: ["a b"]`)
 }
 
-// readHooks reads a text as the hooks of a project.
-func readHooks(t *testing.T) func(text string) error {
-	return func(text string) error {
-		dir := t.TempDir()
-		if err := errors.Join(os.Mkdir(filepath.Join(dir, ".raddle"), 0o755), os.WriteFile(filepath.Join(dir, ".raddle", "hooks.yaml"), []byte(text), 0o644)); err != nil {
-			t.Fatal(err)
-		}
-		return toolbox.CheckHooks(dir)
-	}
+func readHooks(text string) error {
+	_, err := hook.Parse("hooks.yaml", []byte(text))
+	return err
 }
 
 // Hooks are the same in the configuration and in the file of a project.
@@ -132,13 +126,13 @@ func TestHooks(t *testing.T) {
 	if d := cmp.Diff(properties(t, "config")["hooks"], properties(t, "hooks")["hooks"]); d != "" {
 		t.Errorf("hooks in config.yaml and in hooks.yaml (-config +hooks):\n%s", d)
 	}
-	read, s := readHooks(t), compile(t, "hooks")
+	s := compile(t, "hooks")
 	for _, text := range []string{"hooks: []", "hooks: [{on: before_tool, run: ./x.sh}]", "hooks: [{on: after_tool, run: x, tools: [fs_write, 'any host'], timeout: 600}, {on: question, run: y}, {on: turn_end, run: z}]"} {
-		if err := errors.Join(read(text), validate(t, s, text)); err != nil {
+		if err := errors.Join(readHooks(text), validate(t, s, text)); err != nil {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
-	rejectAll(t, "hooks", read, "[]", "hook: []", "hooks: [{on: before_tool}]", "hooks: [{run: x}]", "hooks: [{on: never, run: x}]", "hooks: [{on: question, run: x, timeout: 601}]", "hooks: [{on: question, run: x, when: y}]", "hooks: x")
+	rejectAll(t, "hooks", readHooks, "[]", "hook: []", "hooks: [{on: before_tool}]", "hooks: [{run: x}]", "hooks: [{on: never, run: x}]", "hooks: [{on: question, run: x, timeout: 601}]", "hooks: [{on: question, run: x, when: y}]", "hooks: x")
 }
 
 func readTranscript(text string) error {

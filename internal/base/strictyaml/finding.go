@@ -53,7 +53,7 @@ type Finding struct {
 	Message  string   `json:"message"`
 	Hint     string   `json:"hint,omitempty"` // what to do about it
 	Pos      Pos      `json:"pos"`
-	// what to do about it, where the file format fixes the texts of errors and Hint is empty
+	// Fix is what to do about it, where the file format fixes the texts of errors and Hint is empty.
 	Fix     string `json:"-"`
 	Certain bool   `json:"-"` // of a warning: what it is about can never work
 }

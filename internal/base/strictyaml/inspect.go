@@ -17,15 +17,15 @@ const maxExpanded = 4 * MaxFileSize
 // them without another message and can recurse safely.
 type inspector struct {
 	d        *Document
-	path     []segment
+	path     []pathStep
 	open     map[*yaml.Node]bool    // anchored nodes around the current one
 	measured map[*yaml.Node]measure // anchored nodes that are finished
 	expanded int                    // the size that aliases add to the file
 	tooLarge bool                   // that size is above the limit
 }
 
-// segment is one step from the root to a node: a key, or an index after "".
-type segment struct {
+// pathStep is one step from the root to a node: a key, or an index after "".
+type pathStep struct {
 	key   string
 	index int
 }
@@ -33,7 +33,7 @@ type segment struct {
 // maxPathText is the length above which paths are cut in messages.
 const maxPathText = 12
 
-func pathText(path []segment) string {
+func pathText(path []pathStep) string {
 	var b strings.Builder
 	for i, s := range path {
 		if i == maxPathText && len(path) > i+1 {
@@ -107,13 +107,13 @@ func (in *inspector) inspectNode(n *yaml.Node, depth int) measure {
 	case yaml.SequenceNode:
 		in.checkCollectionTag(n, "seq")
 		for i, child := range n.Content {
-			m.addChild(in.inspectChild(child, segment{index: i}, depth))
+			m.addChild(in.inspectChild(child, pathStep{index: i}, depth))
 		}
 	case yaml.MappingNode:
 		in.checkCollectionTag(n, "map")
 		in.inspectKeys(n)
 		for i := 0; i+1 < len(n.Content); i += 2 {
-			m.addChild(in.inspectChild(n.Content[i+1], segment{key: n.Content[i].Value}, depth))
+			m.addChild(in.inspectChild(n.Content[i+1], pathStep{key: n.Content[i].Value}, depth))
 		}
 	}
 	if n.Anchor != "" {
@@ -127,7 +127,7 @@ func (m *measure) addChild(child measure) {
 	m.height = max(m.height, child.height+1)
 }
 
-func (in *inspector) inspectChild(n *yaml.Node, s segment, depth int) measure {
+func (in *inspector) inspectChild(n *yaml.Node, s pathStep, depth int) measure {
 	in.path = append(in.path, s)
 	m := in.inspectNode(n, depth+1)
 	in.path = in.path[:len(in.path)-1]

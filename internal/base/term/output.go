@@ -12,7 +12,8 @@ import (
 type Output struct {
 	*Writer
 	Colors
-	// removes known secrets: a last protection, for texts that come from files and old journals; nil removes nothing
+	// Clean removes known secrets: a last protection, for texts that come from files and old journals; nil removes
+	// nothing.
 	Clean RedactFunc
 
 	err        error // the first one; errors such as ErrClosed set readerLeft instead

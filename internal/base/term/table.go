@@ -16,6 +16,7 @@ type Column[R any] struct {
 	Heading string
 	Cell    func(row R) string // becomes one line, whatever it contains
 	Style   func(row R) Style  // of the cell, for Paint; nil or "": it has none. The last column has none
+	Keep    func(row R) int    // columns of the terminal that the cell keeps, at most its width; nil: 1
 }
 
 // NewColumn returns a column without styles.
@@ -39,13 +40,14 @@ func FormatRows[R any](rows []R, columns ...Column[R]) string {
 func (t *Table[R]) AddRow(row R) { t.rows = append(t.rows, row) }
 
 // Format returns the lines of the table. If width is above 0, they are for a terminal with that many columns: cells are
-// clean, and a line that is longer is cut. The last column keeps a quarter of the width, if it needs that.
+// clean, and a line that is longer is cut. The last column keeps a quarter of the width, if it needs that and the others
+// need not keep more.
 func (t *Table[R]) Format(width int) string { return t.Paint(width, false) }
 
 // Paint is Format with the styles of cells, if colors says so.
 func (t *Table[R]) Paint(width int, colors Colors) string {
 	lines := t.listCells(width)
-	widths := fitColumns(lines, width)
+	widths := fitColumns(lines, t.listKept(), width)
 	var b strings.Builder
 	for i, cells := range lines {
 		last := len(cells) - 1
@@ -85,9 +87,25 @@ func (t *Table[R]) listCells(width int) [][]string {
 	return lines
 }
 
+// listKept returns how wide each column stays in a narrow terminal, if its cells are that wide; 0: it does not say.
+func (t *Table[R]) listKept() []int {
+	kept := make([]int, len(t.columns))
+	for i, c := range t.columns {
+		if c.Keep == nil {
+			continue
+		}
+		kept[i] = TextWidth(c.Heading)
+		for _, row := range t.rows {
+			kept[i] = max(kept[i], c.Keep(row))
+		}
+	}
+	return kept
+}
+
 // fitColumns returns the widths of all columns but the last one, in a terminal of a width; 0: as wide as their cells.
-// The widest one gives way.
-func fitColumns(lines [][]string, width int) []int {
+// The column gives way first that can by most, then each other one that says how wide it stays, and in the end the last
+// one.
+func fitColumns(lines [][]string, kept []int, width int) []int {
 	widths := make([]int, len(lines[0]))
 	for _, cells := range lines {
 		for i, c := range cells {
@@ -96,16 +114,23 @@ func fitColumns(lines [][]string, width int) []int {
 	}
 	last := widths[len(widths)-1]
 	widths = widths[:len(widths)-1]
-	widest := 0
-	total := 0
-	for i, w := range widths {
-		total += w + len(columnGap)
-		if w > widths[widest] {
-			widest = i
-		}
+	excess := min(last, width/4) - width
+	for _, w := range widths {
+		excess += w + len(columnGap)
 	}
-	if excess := total + min(last, width/4) - width; width > 0 && excess > 0 && len(widths) > 0 {
-		widths[widest] = max(widths[widest]-excess, 1)
+	for turn := range widths {
+		widest := 0
+		most := 0
+		for i, w := range widths {
+			if can := w - max(kept[i], 1); can > most && (turn == 0 || kept[i] > 0) {
+				widest = i
+				most = can
+			}
+		}
+		if gives := min(excess, most); width > 0 && gives > 0 {
+			widths[widest] -= gives
+			excess -= gives
+		}
 	}
 	return widths
 }

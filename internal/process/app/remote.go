@@ -47,14 +47,16 @@ func (p *Process) StartRemoteRun(above *Run, parent *runs.Detail, q *graph.Quest
 		prompt = rec.Prompt
 	}
 	rec.Named, rec.Agent, rec.Dir, rec.Model = above.Record.NamedDir(), in.Agent, findRemoteDir(above.Agent, &in), in.Model
+	// The bundle and the approval are those of the run above.
 	rec.Bundle = ""
-	rec.Approved = nil // those of the run above
+	rec.Approved = nil
 	rec.Parent = &runs.Parent{Run: parent.Run, Question: q.ID}
 	media := in.MediaParts()
+	// The record has these values elsewhere.
 	in.Prompt = ""
 	in.State = nil
 	in.Model = ""
-	in.Media = nil // they are elsewhere in the record
+	in.Media = nil
 	rec.Input = &in
 	run := &Run{jobs: p.Tools.Jobs, ID: call.Run, Thread: call.Run, Record: &rec, Mode: permission.NewModeSwitch(mode), given: givenInput{user: parent.Snapshot.User}}
 	err := p.prepareRun(run, Request{Prompt: prompt, State: state, Media: media, UIHooks: UIHooks{Mode: run.Mode, files: above.files, unnamed: from.isLimited()}})

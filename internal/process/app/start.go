@@ -39,19 +39,21 @@ type Request struct {
 	Templates map[string]string   // replace templates of prompts, by node
 	Variables map[string]string   // agent variables
 	State     *jsonvalue.Object   // first values of a graph's state, in addition to those of its file; nil: none
-	// session to continue or start; "temp": none; "": as the agent says. An error for graphs, in the words of the file
-	// format
+	// Session is the one to continue or start; "temp": none; "": as the agent says. It is an error for graphs, in the
+	// words of the file format.
 	Session string
-	// the session need not outlive this process: it may be in a store that saves nothing
+	// Transient says that the session need not outlive this process: it may be in a store that saves nothing.
 	Transient bool
 	Compact   bool   // summarize the conversation of the session, without a prompt
 	Strict    bool   // unknown keys are errors
 	User      string // for whom the run works; "": the user of the process
 	ID        string // of the run; "": a new one
-	// nodes with a queue wait for runs of their own, which the caller starts elsewhere: see [Process.StartRemoteRun]
+	// Remote lets nodes with a queue wait for runs of their own, which the caller starts elsewhere: see
+	// [Process.StartRemoteRun].
 	Remote      bool
 	TraceParent string // the span that asks for the run; "": that of the environment
-	// a missing variable of a graph below the agent is an error before the run, too: there is a person who can set it
+	// NeedAll makes a missing variable of a graph below the agent an error before the run, too: there is a person who
+	// can set it.
 	NeedAll bool
 	UIHooks
 }

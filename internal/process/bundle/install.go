@@ -23,7 +23,7 @@ type Options struct {
 type Outcome struct {
 	Agent string `json:"agent"`
 	New   bool   `json:"new"` // the directory did not exist before
-	// a directory of that name exists that raddle did not install: nothing was written
+	// Foreign says that a directory of that name exists that raddle did not install: nothing was written.
 	Foreign bool     `json:"foreign"`
 	Written []string `json:"written"` // files that were missing or outdated
 	Kept    []string `json:"kept"`    // files that the user has changed: they stay

@@ -48,7 +48,8 @@ type Model struct {
 	Price  agent.Price
 	Free   bool // it has a price, and that is zero
 
-	// levels of reasoning effort, from the least: empty for a model that does not reason, nil if unknown
+	// Efforts are the levels of reasoning effort, from the least: empty for a model that does not reason, nil if
+	// unknown.
 	Efforts []string
 	Budgets bool // its effort may be a number of tokens
 	Budget  int  // the largest number of tokens; 0: unknown
@@ -279,9 +280,4 @@ func (m Model) MapEffort(effort string) string {
 		tokens = min(tokens, m.Budget)
 	}
 	return strconv.Itoa(tokens)
-}
-
-// TakesTokens reports whether an effort is a number of tokens.
-func TakesTokens(effort string) bool {
-	return effort != "" && strings.Trim(effort, "0123456789") == ""
 }

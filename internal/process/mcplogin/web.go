@@ -82,21 +82,21 @@ func parseAddress(text string) (*url.URL, error) {
 	return u, nil
 }
 
-// A reply is what an address answers.
-type reply struct {
+// A webAnswer is what an address answers.
+type webAnswer struct {
 	status int
 	header http.Header
 	body   []byte
 }
 
 // sendRequest makes one request.
-func (w *web) sendRequest(ctx context.Context, method, address, media, body string, header http.Header) (reply, error) {
+func (w *web) sendRequest(ctx context.Context, method, address, media, body string, header http.Header) (webAnswer, error) {
 	if _, err := parseAddress(address); err != nil {
-		return reply{}, fmt.Errorf("%s is not asked: %w", cleanText(address), err)
+		return webAnswer{}, fmt.Errorf("%s is not asked: %w", cleanText(address), err)
 	}
 	request, err := http.NewRequestWithContext(ctx, method, address, strings.NewReader(body))
 	if err != nil {
-		return reply{}, err
+		return webAnswer{}, err
 	}
 	request.Header.Set("Accept", "application/json")
 	if media != "" {
@@ -112,16 +112,16 @@ func (w *web) sendRequest(ctx context.Context, method, address, media, body stri
 			err = inner.Err // its text would repeat the address, which may have a code
 		}
 		if why := netplace.DescribeFailure(err); why != "" && ctx.Err() == nil {
-			return reply{}, fmt.Errorf("%s %s", request.URL.Host, why)
+			return webAnswer{}, fmt.Errorf("%s %s", request.URL.Host, why)
 		}
-		return reply{}, fmt.Errorf("%s cannot be asked: %w", request.URL.Host, err)
+		return webAnswer{}, fmt.Errorf("%s cannot be asked: %w", request.URL.Host, err)
 	}
 	defer func() { _ = response.Body.Close() }()
 	text, err := io.ReadAll(io.LimitReader(response.Body, longestBody+1))
 	if err != nil || len(text) > longestBody {
-		return reply{}, fmt.Errorf("the answer of %s cannot be read: %w", request.URL.Host, errors.Join(err, errors.New("or it is too long")))
+		return webAnswer{}, fmt.Errorf("the answer of %s cannot be read: %w", request.URL.Host, errors.Join(err, errors.New("or it is too long")))
 	}
-	return reply{status: response.StatusCode, header: response.Header, body: text}, nil
+	return webAnswer{status: response.StatusCode, header: response.Header, body: text}, nil
 }
 
 // fetchJSON reads a document. found is false if there is none.

@@ -17,7 +17,6 @@ import (
 	"raddle.dev/llm/anthropic"
 	"raddle.dev/llm/bedrock"
 	"raddle.dev/llm/gemini"
-	"raddle.dev/llm/openai"
 )
 
 // bedrockKey is the variable of a key of Bedrock, which all programs of AWS know.
@@ -161,67 +160,62 @@ func (a *cloudAccess) authorize(c *client) func(r *http.Request) ([]string, erro
 }
 
 // openVertex returns a model of a client of Vertex: one of Google or of Anthropic, by its name.
-func openVertex(ctx context.Context, c *client, settings openai.Config) (llm.Model, error) {
+func openVertex(ctx context.Context, c *client, name string, at llm.Endpoint) (llm.Model, error) {
 	base, err := c.cloud.vertexBase(ctx)
 	if err != nil {
 		return nil, &llm.Error{Class: llm.Auth, Message: fmt.Sprintf("client %q: %v", c.Name, err)}
 	}
+	at.BaseURL = base
 	var authorize func(r *http.Request) ([]string, error)
 	if c.Key == "" {
 		authorize = c.cloud.authorize(c)
 	}
-	maker, model, named := strings.Cut(settings.Model, "/")
+	maker, model, named := strings.Cut(name, "/")
 	switch {
 	case named:
-	case strings.HasPrefix(settings.Model, "claude"):
+	case strings.HasPrefix(name, "claude"):
 		maker = "anthropic"
-		model = settings.Model
+		model = name
 	default:
 		maker = "google"
-		model = settings.Model
+		model = name
 	}
-	settings.Model = model
-	settings.BaseURL = base
 	switch maker {
 	case "anthropic":
-		own := anthropicConfig(settings)
-		own.Vertex = true
-		own.Authorize = authorize
-		return anthropic.New(own)
+		return anthropic.New(anthropic.Config{
+			Model:     model,
+			Endpoint:  at,
+			Vertex:    true,
+			Authorize: authorize,
+		})
 	case "google":
-		own := geminiConfig(settings)
-		own.Vertex = true
-		own.Authorize = authorize
-		return gemini.New(own)
+		return gemini.New(gemini.Config{
+			Model:     model,
+			Endpoint:  at,
+			Vertex:    true,
+			Authorize: authorize,
+		})
 	}
 	return nil, failure.NewInvalid("name a client with type openai-compatible and api_base: "+base+"/endpoints/openapi", "client %q: models of %s are not reached with type vertex, which has those of google and anthropic", c.Name, maker)
 }
 
 // openBedrock returns a model of a client of Bedrock.
-func openBedrock(_ context.Context, c *client, s openai.Config) (llm.Model, error) {
+func openBedrock(_ context.Context, c *client, name string, at llm.Endpoint) (llm.Model, error) {
 	a := c.cloud
-	settings := bedrock.Config{
-		Model:         s.Model,
-		BaseURL:       s.BaseURL,
-		APIKey:        s.APIKey,
-		KeyName:       s.KeyName,
-		Region:        a.region(),
-		HTTPClient:    s.HTTPClient,
-		Headers:       s.Headers,
-		Body:          s.Body,
-		ReadTimeout:   s.ReadTimeout,
-		StreamTimeout: s.StreamTimeout,
-		MaxReply:      s.MaxReply,
+	config := bedrock.Config{
+		Model:    name,
+		Endpoint: at,
+		Region:   a.region(),
 	}
-	if settings.Region == "" {
+	if config.Region == "" {
 		return nil, &llm.Error{
 			Class:   llm.Auth,
 			Message: fmt.Sprintf("client %q: no region is set: set region of the client, or AWS_REGION", c.Name),
 		}
 	}
-	if settings.APIKey == "" {
-		settings.Advice = a.aws.Advice
-		settings.Credentials = func(ctx context.Context) (bedrock.Credentials, error) {
+	if config.APIKey == "" {
+		config.Advice = a.aws.Advice
+		config.Credentials = func(ctx context.Context) (bedrock.Credentials, error) {
 			keys, err := a.aws.Keys(ctx, a.learn)
 			return bedrock.Credentials{
 				KeyID:  keys.ID,
@@ -230,7 +224,7 @@ func openBedrock(_ context.Context, c *client, s openai.Config) (llm.Model, erro
 			}, c.explainCredentials(ctx, err)
 		}
 	}
-	return bedrock.New(settings)
+	return bedrock.New(config)
 }
 
 // explainCredentials returns the failure of a request that has no credentials.

@@ -88,7 +88,7 @@ func (e *explainedModel) explain(f *llm.Error) string {
 	c := e.client
 	switch {
 	case f.Class == llm.Auth && c.Key != "":
-		// advice of the wire
+		// The end is advice of the wire, which does not know where the key comes from.
 		text := strings.TrimSuffix(f.Message, "; set "+c.keyNames[0]+" to a key that is valid for this model")
 		if text != "" {
 			text = strings.TrimRight(text, ". ") + ". "

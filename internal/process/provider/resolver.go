@@ -334,11 +334,11 @@ type ClientInfo struct {
 	Client string `json:"client"`
 	Type   string `json:"type"`
 	Base   string `json:"api_base,omitempty"`
-	// the variable that holds it, "config.yaml", "a command", "keychain" or "keys.json"
+	// Key is where the key is: a variable, "config.yaml", "a command", "keychain" or "keys.json".
 	Key   string `json:"key,omitempty"`
 	From  string `json:"credentials,omitempty"` // where those of a cloud are from, if there is no key
 	Lacks string `json:"lacks,omitempty"`       // what is missing of the credentials of a cloud
-	// the variable to set to a key; empty: there is a key, or none is needed
+	// Needs is the variable to set to a key; empty: there is a key, or none is needed.
 	Needs  string   `json:"needs,omitempty"`
 	Unset  []string `json:"unset,omitempty"` // what config.yaml names and has no value, with its place
 	Ready  bool     `json:"ready"`           // nothing is missing, as far as raddle can see without a call

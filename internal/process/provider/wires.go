@@ -59,33 +59,31 @@ func openWire(ctx context.Context, c *client, name string, limits config.Config)
 	if c.Key == "" && c.needsKey() {
 		return nil, &llm.Error{Class: llm.Auth, Message: "no API key: " + c.describeMissingKey()}
 	}
-	settings := openai.Config{
-		Model:         name,
+	endpoint := llm.Endpoint{
 		BaseURL:       c.Base,
 		APIKey:        c.Key,
 		KeyName:       c.keyNames[0],
 		Headers:       c.Headers,
 		Body:          c.bodyOf(name),
-		Profile:       c.Profile,
-		Strict:        c.strictOf(name),
 		ReadTimeout:   limits.ReadTimeout,
 		StreamTimeout: limits.StreamTimeout,
 		MaxReply:      limits.MaxReply,
 	}
-	var err error
-	if settings.HTTPClient, err = throughProxy(c.Proxy); err != nil {
+	through, err := throughProxy(c.Proxy)
+	if err != nil {
 		return nil, err
 	}
-	settings.HTTPClient = watchClient(settings.HTTPClient, c.watch)
+	endpoint.HTTPClient = watchClient(through, c.watch)
 	if open := wires[c.Type].open; open != nil {
-		return open(ctx, c, settings)
+		return open(ctx, c, name, endpoint)
 	}
 	return nil, failure.NewInvalid("", "client %q: models of type %s cannot be called", c.Name, c.Type)
 }
 
 // A wire is how the models of a type of clients are called.
 type wire struct {
-	open func(ctx context.Context, c *client, s openai.Config) (llm.Model, error) // nil: they cannot be called
+	// open returns the model of a client at its endpoint; nil: they cannot be called
+	open func(ctx context.Context, c *client, name string, at llm.Endpoint) (llm.Model, error)
 	// tools of the provider that it carries
 	tools []string
 	// completes where models that embed are called; nil: there are none
@@ -138,80 +136,44 @@ var wires = map[string]wire{
 }
 
 // openOpenAI opens a model that is called with chat completions, or with responses.
-func openOpenAI(_ context.Context, c *client, s openai.Config) (llm.Model, error) {
-	if c.usesResponses() {
-		return openai.NewResponses(s)
+func openOpenAI(_ context.Context, c *client, name string, at llm.Endpoint) (llm.Model, error) {
+	config := openai.Config{
+		Model:    name,
+		Endpoint: at,
+		Profile:  c.Profile,
+		Strict:   c.strictOf(name),
 	}
-	return openai.New(s)
+	if c.usesResponses() {
+		return openai.NewResponses(config)
+	}
+	return openai.New(config)
 }
 
-func openOllama(_ context.Context, c *client, s openai.Config) (llm.Model, error) {
-	s.BaseURL = ollamaBase(c.Base)
-	switch c.Wire {
-	case "chat":
-		return openai.New(s)
-	case "responses":
-		return openai.NewResponses(s)
+func openOllama(ctx context.Context, c *client, name string, at llm.Endpoint) (llm.Model, error) {
+	at.BaseURL = ollamaBase(c.Base)
+	if c.Wire == "chat" || c.Wire == "responses" {
+		return openOpenAI(ctx, c, name, at)
 	}
 	return ollama.New(ollama.Config{
-		Model:         s.Model,
-		BaseURL:       s.BaseURL,
-		APIKey:        s.APIKey,
-		KeyName:       s.KeyName,
-		Context:       c.contextOf(s.Model),
-		HTTPClient:    s.HTTPClient,
-		Headers:       s.Headers,
-		Body:          s.Body,
-		ReadTimeout:   s.ReadTimeout,
-		StreamTimeout: s.StreamTimeout,
-		MaxReply:      s.MaxReply,
+		Model:    name,
+		Endpoint: at,
+		Context:  c.contextOf(name),
 	})
 }
 
-func openAnthropic(_ context.Context, c *client, s openai.Config) (llm.Model, error) {
-	model := anthropicConfig(s)
-	model.BaseURL = cutVersion(c.Base)
-	model.CacheTTL = c.Cache
-	model.Strict = s.Strict == "on"
-	return anthropic.New(model)
+func openAnthropic(_ context.Context, c *client, name string, at llm.Endpoint) (llm.Model, error) {
+	at.BaseURL = cutVersion(c.Base)
+	return anthropic.New(anthropic.Config{
+		Model:    name,
+		Endpoint: at,
+		CacheTTL: c.Cache,
+		Strict:   c.strictOf(name) == "on",
+	})
 }
 
-// anthropicConfig returns the settings that the wire of Anthropic shares with that of OpenAI.
-func anthropicConfig(s openai.Config) anthropic.Config {
-	return anthropic.Config{
-		Model:         s.Model,
-		BaseURL:       s.BaseURL,
-		APIKey:        s.APIKey,
-		KeyName:       s.KeyName,
-		HTTPClient:    s.HTTPClient,
-		Headers:       s.Headers,
-		Body:          s.Body,
-		ReadTimeout:   s.ReadTimeout,
-		StreamTimeout: s.StreamTimeout,
-		MaxReply:      s.MaxReply,
-	}
-}
-
-func openGemini(_ context.Context, c *client, s openai.Config) (llm.Model, error) {
-	model := geminiConfig(s)
-	model.BaseURL = cutVersion(c.Base)
-	return gemini.New(model)
-}
-
-// geminiConfig returns the settings that the wire of Gemini shares with that of OpenAI.
-func geminiConfig(s openai.Config) gemini.Config {
-	return gemini.Config{
-		Model:         s.Model,
-		BaseURL:       s.BaseURL,
-		APIKey:        s.APIKey,
-		KeyName:       s.KeyName,
-		HTTPClient:    s.HTTPClient,
-		Headers:       s.Headers,
-		Body:          s.Body,
-		ReadTimeout:   s.ReadTimeout,
-		StreamTimeout: s.StreamTimeout,
-		MaxReply:      s.MaxReply,
-	}
+func openGemini(_ context.Context, c *client, name string, at llm.Endpoint) (llm.Model, error) {
+	at.BaseURL = cutVersion(c.Base)
+	return gemini.New(gemini.Config{Model: name, Endpoint: at})
 }
 
 // usesResponses reports whether a client speaks OpenAI's Responses API, the wire of OpenAI itself unless the client

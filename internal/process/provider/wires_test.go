@@ -12,7 +12,6 @@ import (
 	"raddle.dev/internal/base/environ"
 	"raddle.dev/internal/storage/config"
 	"raddle.dev/llm"
-	"raddle.dev/llm/openai"
 )
 
 // Each type of clients has one wire, and each provider has a type.
@@ -67,7 +66,7 @@ func TestAProviderIsOneRow(t *testing.T) {
 		ModelForms: []string{"toy-"},
 	})
 	wires["toy"] = wire{
-		open:  func(context.Context, *client, openai.Config) (llm.Model, error) { return nil, errToy },
+		open:  func(context.Context, *client, string, llm.Endpoint) (llm.Model, error) { return nil, errToy },
 		tools: []string{llm.ToolWebSearch},
 	}
 	env := environ.Environ{"TOY_API_KEY=toykey-0123456789abcdef"}

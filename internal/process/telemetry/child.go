@@ -28,7 +28,7 @@ type openChild struct {
 func (r *Recording) recordTeam(ev graph.Event, value any) {
 	switch v := value.(type) {
 	case team.AgentStarted:
-		above := r.openTask(ev.Path, ev.Task, ev.Node, ev.Step).id
+		above := r.openTask(ev).id
 		if parent := r.children[v.Parent]; parent != nil {
 			above = parent.id
 		}

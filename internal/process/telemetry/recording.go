@@ -149,6 +149,8 @@ func (r *Recording) End(res graph.Result, err error) {
 			Err:     unlessWaiting(res.Status, context.Canceled),
 		}, now)
 	}
+	clear(r.tasks)
+	clear(r.places)
 	for _, id := range slices.Sorted(maps.Keys(r.children)) {
 		r.endChild(id, now, res.Status.String(), "") // it may continue in another drive
 	}
@@ -199,7 +201,7 @@ func (r *Recording) RecordEvent(ev graph.Event) {
 		}
 	case graph.TaskStarted:
 		r.openStep(ev.Path, ev.Step, ev.Time)
-		o := r.openTask(ev.Path, ev.Task, ev.Node, ev.Step)
+		o := r.openTask(ev)
 		o.kind = b.Kind
 		o.began = ev.Time
 	case graph.TaskRetry:
@@ -226,13 +228,13 @@ func (r *Recording) RecordEvent(ev graph.Event) {
 func taskKey(path, task string) string { return path + "\x00" + task }
 
 // openTask returns a task that works, and adds it if it is not known yet. The caller must hold mu.
-func (r *Recording) openTask(path, task, node string, step int) *openTask {
-	key := taskKey(path, task)
+func (r *Recording) openTask(ev graph.Event) *openTask {
+	key := taskKey(ev.Path, ev.Task)
 	o := r.tasks[key]
 	if o == nil {
-		o = &openTask{id: newSpanID(), path: path, node: node, task: task, step: step, began: time.Now()}
+		o = &openTask{id: newSpanID(), path: ev.Path, node: ev.Node, task: ev.Task, step: ev.Step, began: time.Now()}
 		r.tasks[key] = o
-		r.places[publicPath(path, task, node)] = o
+		r.places[ev.ChildPath()] = o
 	}
 	return o
 }
@@ -240,37 +242,23 @@ func (r *Recording) openTask(path, task, node string, step int) *openTask {
 // recordDone ends a task. A result that the journal or the cache has makes no span.
 func (r *Recording) recordDone(ev graph.Event, b graph.TaskDone) {
 	if b.Recorded {
-		r.forgetTask(ev.Path, ev.Task, ev.Node)
+		r.forgetTask(ev)
 		return
 	}
-	o := r.openTask(ev.Path, ev.Task, ev.Node, ev.Step)
+	o := r.openTask(ev)
 	status := graph.Done
 	if b.Waiting {
 		status = graph.Waiting
 	} else if b.Err != nil {
 		status = graph.Failed
 	}
-	r.endStepsBelow(publicPath(ev.Path, ev.Task, ev.Node)+"/", ev.Time, status)
+	r.endStepsBelow(ev.ChildPath(), ev.Time, status)
+	r.forgetTask(ev)
 	r.endTask(o, b, ev.Time)
-}
-
-// publicPath returns the path of a task as the paths of frames below it begin.
-func publicPath(path, task, node string) string {
-	if _, index, _ := cutTask(task, node); index != "" && index != "0" {
-		return path + node + "[" + index + "]"
-	}
-	return path + node
-}
-
-// cutTask returns the step and the index in the id of a task, step.node.index.
-func cutTask(task, node string) (step, index string, ok bool) {
-	step, rest, ok := strings.Cut(task, "."+node+".")
-	return step, rest, ok
 }
 
 // endTask exports the span of a task. The caller must hold mu.
 func (r *Recording) endTask(o *openTask, b graph.TaskDone, at time.Time) {
-	r.forgetTask(o.path, o.task, o.node)
 	step := r.openStep(o.path, o.step, o.began)
 	list := append(r.identify(), attrNode.String(o.node), attrTask.String(o.task), attrStep.Int(o.step))
 	if o.path != "" {
@@ -300,9 +288,9 @@ func (r *Recording) endTask(o *openTask, b graph.TaskDone, at time.Time) {
 }
 
 // forgetTask removes a task that has ended. The caller must hold mu.
-func (r *Recording) forgetTask(path, task, node string) {
-	delete(r.tasks, taskKey(path, task))
-	delete(r.places, publicPath(path, task, node))
+func (r *Recording) forgetTask(ev graph.Event) {
+	delete(r.tasks, taskKey(ev.Path, ev.Task))
+	delete(r.places, ev.ChildPath())
 }
 
 // failSpan marks a span as failed.
@@ -338,7 +326,7 @@ func (r *Recording) openStep(path string, step int, at time.Time) *openStep {
 func (r *Recording) findAbove(path string) trace.SpanID {
 	place := strings.TrimSuffix(path, "/")
 	for place != "" {
-		if o := r.places[place]; o != nil {
+		if o := r.places[place+"/"]; o != nil {
 			return o.id
 		}
 		if c := r.children[place[strings.LastIndexByte(place, '/')+1:]]; c != nil {
@@ -412,7 +400,7 @@ func (r *Recording) start(ctx context.Context, name string, kind trace.SpanKind,
 			list = append(list, attrPath.String(i.Path))
 		}
 		r.mu.Lock()
-		above = above.WithSpanID(r.openTask(i.Path, task, i.Node, i.Step).id)
+		above = above.WithSpanID(r.openTask(graph.Event{Path: i.Path, Task: task, Node: i.Node, Step: i.Step}).id)
 		r.mu.Unlock()
 	}
 	if outer, ok := ctx.Value(placeKey{}).(place); ok && outer.task == key {

@@ -9,15 +9,12 @@ import (
 	"path/filepath"
 	"sync"
 
-	"go.yaml.in/yaml/v4"
-
 	"raddle.dev/agent"
 	"raddle.dev/flow"
 	"raddle.dev/flow/hook"
 	"raddle.dev/graph"
 	"raddle.dev/internal/base/failure"
 	"raddle.dev/internal/base/plainfile"
-	"raddle.dev/internal/base/strictyaml"
 	"raddle.dev/internal/storage/config"
 	"raddle.dev/tool"
 )
@@ -123,12 +120,6 @@ func (tb *Toolbox) runHook(h hook.Hook, source hookSource) func(context.Context,
 	}
 }
 
-// CheckHooks returns an error if the hooks that a workspace lists cannot be read.
-func CheckHooks(workspace string) error {
-	_, err := readProjectHooks(workspace)
-	return err
-}
-
 // readProjectHooks reads the hooks that a workspace lists.
 func readProjectHooks(workspace string) ([]hook.Hook, error) {
 	path := filepath.Join(workspace, projectHooks)
@@ -142,19 +133,9 @@ func readProjectHooks(workspace string) ([]hook.Hook, error) {
 	if err != nil {
 		return nil, hooksError(err)
 	}
-	return parseHooks(path, text)
-}
-
-// parseHooks reads a file of hooks.
-func parseHooks(path string, text []byte) (hooks []hook.Hook, err error) {
-	d := strictyaml.Read(path, text)
-	place := func(n *yaml.Node) strictyaml.Pos { return strictyaml.Pos{File: path, Line: n.Line, Col: n.Column} }
-	if d.Root != nil {
-		d.ReadKeys(d.Root, "the file", []string{"hooks"}, func(_ string, v *yaml.Node) { hooks = hook.Read(v, place, d.ReportFault) })
-	}
-	if len(d.List) > 0 {
-		strictyaml.SortFindings(d.List)
-		return nil, hooksError(&hook.Error{Findings: d.List})
+	hooks, err := hook.Parse(path, text)
+	if err != nil {
+		return nil, hooksError(err)
 	}
 	return hooks, nil
 }

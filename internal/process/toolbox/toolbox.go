@@ -40,14 +40,16 @@ type Shared struct {
 	Config *config.Config
 
 	OpenMemory func() (memory.Store, error) // opens the store of the tools of memory; nil: there is none
-	// returns the model that finds what is remembered by meaning; nil, or a nil model: by words only
+	// Embedder returns the model that finds what is remembered by meaning; nil, or a nil model: by words only.
 	Embedder func() memory.Embedder
-	// returns keys of providers in files, which are secrets; nil: none. It must not change after the first use
+	// StoredKeys returns keys of providers in files, which are secrets; nil: none. It must not change after the first
+	// use.
 	StoredKeys func() []string
 
 	Logins *mcplogin.Tokens // to MCP servers; nil: none
 
-	// commands that nothing else lets run ask, also where a box holds; it must not change after the first use
+	// NoBox lets commands that nothing else lets run ask, also where a box holds; it must not change after the first
+	// use.
 	NoBox bool
 
 	env     environ.Environ

@@ -30,7 +30,7 @@ type ToolInfo struct {
 	Name        string `json:"name"`
 	Description string `json:"description"`
 	From        string `json:"from"` // built-in, or script
-	// of a second call: read-only, idempotent, dangerous, or "" if it is not declared
+	// Effect is that of a second call: read-only, idempotent, dangerous, or "" if it is not declared.
 	Effect string          `json:"effect"`
 	Asks   CallRule        `json:"asks"`
 	Schema json.RawMessage `json:"schema"`

@@ -147,7 +147,7 @@ func (s *Shared) compareTrusted(u *ImplicitDir) {
 			u.Changes = append(u.Changes, c)
 			continue
 		}
-		// the first two are names
+		// The first two lines are the names of the files, which say nothing here.
 		lines := strings.SplitAfterN(udiff.Unified("", "", textOf(before), textOf(after)), "\n", 3)
 		c.Diff = lines[len(lines)-1]
 		u.Changes = append(u.Changes, c)

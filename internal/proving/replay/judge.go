@@ -25,7 +25,7 @@ const (
 
 // A JudgedCall is a recorded call, with what was decided then and what other rules say now.
 type JudgedCall struct {
-	// nodes and agents above the conversation, each followed by a slash
+	// Path has the nodes and agents above the conversation, each followed by a slash.
 	Path     string          `json:"path,omitempty"`
 	ID       string          `json:"id"`
 	Tool     string          `json:"tool"`
@@ -35,7 +35,7 @@ type JudgedCall struct {
 	Changed  bool            `json:"changed"`
 	Stricter bool            `json:"stricter"` // it passed then, and would ask or be denied now
 	Grounds  []agent.Ground  `json:"grounds"`  // what decides now
-	// its tool is not known here, so that it was judged as one that declares nothing
+	// Unknown says that its tool is not known here, so that it was judged as one that declares nothing.
 	Unknown bool `json:"unknown,omitempty"`
 
 	call string // for people

@@ -94,7 +94,8 @@ func (b *caseBuilder) listExecutions(kind string, wanted func(key string) bool) 
 
 // isTalk reports whether an effect is a reply in a conversation with tools.
 func (b *caseBuilder) isTalk(key string) bool {
-	return flow.IsTalk("\x00" + b.segment.effects[key].name + "\x00")
+	e := b.segment.effects[key]
+	return e.isTalk()
 }
 
 // addModels adds the replies and the prompts.
@@ -144,7 +145,8 @@ func (b *caseBuilder) addMissingTools(calls []llm.ToolCall) {
 	for _, call := range calls {
 		known := slices.ContainsFunc(b.c.Tools, func(t testcase.ToolStub) bool { return t.Tool == call.Name })
 		for _, e := range b.segment.effects {
-			known = known || e.name == "tool "+call.Name
+			name, _ := agent.ToolOfEffect(e.name)
+			known = known || name == call.Name
 		}
 		if !known && strings.HasPrefix(call.Name, "mcp_") {
 			b.c.Tools = append(b.c.Tools, testcase.ToolStub{Tool: call.Name, Results: []testcase.ToolResult{{Text: "the server was not available", Error: true}}})

@@ -155,14 +155,15 @@ func (p *player) compare(key string, a *ask, recorded effect) *Difference {
 
 // describeRecorded returns the answer that is recorded, for people.
 func describeRecorded(e effect) string {
+	_, called := agent.ToolOfEffect(e.name)
 	switch {
 	case e.seq == 0:
 		return ""
-	case flow.IsReply("\x00" + e.name + "\x00"):
+	case flow.IsReply(graph.EffectID{Name: e.name}.String()):
 		if r, err := e.reply(); err == nil {
 			return promptText([]llm.Message{r.Message})
 		}
-	case strings.HasPrefix(e.name, "tool "):
+	case called:
 		if r, _, err := agent.ReadOutcome(e.data); err == nil && r != nil {
 			return r.Text()
 		}
@@ -172,7 +173,7 @@ func describeRecorded(e effect) string {
 
 // adjustHost puts the recording around everything that an agent uses.
 func (p *player) adjustHost(h *flow.Host) {
-	h.Models = &models{h.Models, p}
+	h.Models = &recordedModels{h.Models, p}
 	h.Model = cmp.Or(h.Model, "replay:model")
 	h.Around = p.aroundNode
 	h.Tooling.Gate, h.Tooling.TrustsDir, h.Tooling.OnlyReads = p.liveGate(h.Tooling.Gate), p.liveTrust(h.Tooling.TrustsDir), p.liveBound(h.Tooling.OnlyReads)
@@ -242,30 +243,32 @@ func (noBase) Search(context.Context, string, rag.SearchOptions) ([]rag.Hit, err
 	return nil, errStopped
 }
 
-// models are the models of a run.
-type models struct {
+// recordedModels are the models of a run.
+type recordedModels struct {
 	flow.Models
 	player *player
 }
 
 // IsKnown implements [flow.Models]. Every model is: the recording answers for it.
-func (m *models) IsKnown(dir, id string) bool { return !m.player.live || m.Models.IsKnown(dir, id) }
-
-// Open implements [flow.Models].
-func (m *models) Open(ctx context.Context, dir, id string) (llm.Model, error) {
-	open := func() (llm.Model, error) { return m.Models.Open(ctx, dir, id) }
-	return &model{id: id, player: m.player, open: sync.OnceValues(open)}, nil
+func (m *recordedModels) IsKnown(dir, id string) bool {
+	return !m.player.live || m.Models.IsKnown(dir, id)
 }
 
-// model gives recorded replies.
-type model struct {
+// Open implements [flow.Models].
+func (m *recordedModels) Open(ctx context.Context, dir, id string) (llm.Model, error) {
+	open := func() (llm.Model, error) { return m.Models.Open(ctx, dir, id) }
+	return &recordedModel{id: id, player: m.player, open: sync.OnceValues(open)}, nil
+}
+
+// recordedModel gives recorded replies.
+type recordedModel struct {
 	id     string
 	player *player
 	open   func() (llm.Model, error) // the real model
 }
 
 // Stream implements [llm.Model].
-func (m *model) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Delta, error] {
+func (m *recordedModel) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Delta, error] {
 	return func(yield func(llm.Delta, error) bool) {
 		e, err := m.player.find(ctx, currentKey(ctx), newModelAsk(m.id, &r))
 		var failed *failedError
@@ -298,13 +301,13 @@ func (m *model) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Delta, 
 // aroundNode answers for scripts, and lets agents run: their own effects are recorded.
 func (p *player) aroundNode(ctx context.Context, c flow.NodeCall, next func(context.Context) (string, error)) (string, error) {
 	if c.Kind != kindScript {
-		a := &ask{kind: kindAgent, name: c.Node, path: graph.TaskPath(ctx), visit: graph.Visit(ctx), parts: []part{{"prompt", c.Input}}}
+		a := &ask{kind: kindAgent, name: c.Node, path: graph.TaskPath(ctx), visit: graph.Visit(ctx), parts: []askText{{"prompt", c.Input}}}
 		if err := p.pass(a.path+"/agent", a); err != nil && !p.live {
 			return "", err
 		}
 		return next(ctx)
 	}
-	e, err := p.find(ctx, currentKey(ctx), &ask{kind: kindScript, name: c.Node, parts: []part{{"input", indentJSON(c.Input)}}})
+	e, err := p.find(ctx, currentKey(ctx), &ask{kind: kindScript, name: c.Node, parts: []askText{{"input", indentJSON(c.Input)}}})
 	if err == errStopped && p.live {
 		return next(ctx)
 	}
@@ -346,7 +349,7 @@ func isOwnTool(name string) bool {
 func (p *player) aroundTool(next agent.ToolFunc) agent.ToolFunc {
 	return func(ctx context.Context, t tool.Tool, c tool.Call) (tool.Result, error) {
 		key := currentKey(ctx)
-		a := &ask{kind: kindTool, name: t.Name, parts: []part{{"arguments", indentJSON(string(c.Args))}}}
+		a := &ask{kind: kindTool, name: t.Name, parts: []askText{{"arguments", indentJSON(string(c.Args))}}}
 		if isOwnTool(t.Name) {
 			return p.callOwnTool(ctx, key, a, func() (tool.Result, error) { return next(ctx, t, c) })
 		}
@@ -394,7 +397,7 @@ func (p *player) callOwnTool(ctx context.Context, key string, a *ask, call func(
 // aroundSearch answers for searches.
 func (p *player) aroundSearch(next flow.SearchFunc) flow.SearchFunc {
 	return func(ctx context.Context, q flow.SearchRequest) ([]rag.Hit, error) {
-		e, err := p.find(ctx, currentKey(ctx), &ask{kind: kindSearch, name: q.Node, parts: []part{{"query", q.Query}}})
+		e, err := p.find(ctx, currentKey(ctx), &ask{kind: kindSearch, name: q.Node, parts: []askText{{"query", q.Query}}})
 		if err == errStopped && p.live {
 			return next(ctx, q)
 		}

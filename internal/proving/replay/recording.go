@@ -186,12 +186,11 @@ func outputOf(r journal.Record) (string, error) {
 // effectKeyOf returns what identifies an effect in a run, and its name. The key is "" for what is shared by the whole
 // run.
 func effectKeyOf(e history.Entry) (key, name string) {
-	parts := strings.Split(e.ID, "\x00")
-	const fields = 3 // task, name, and an ordinal or = with the key
-	if len(parts) != fields || parts[0] == "" {
+	id := graph.ParseEffectID(e.ID)
+	if id.Task == "" {
 		return "", ""
 	}
-	return e.Path + parts[0] + "/" + parts[1] + "/" + parts[2], parts[1]
+	return e.Path + id.Task + "/" + id.Name + "/" + id.Call, id.Name
 }
 
 // currentKey returns the key of the effect that a context belongs to, in the form of effectKeyOf; "" outside of
@@ -237,9 +236,12 @@ func (s *segment) failureText(path string) string {
 
 var errEmpty = errors.New("the run has no journal")
 
+// isTalk reports whether the effect is a reply in a conversation with tools.
+func (e *effect) isTalk() bool { return flow.IsTalk(graph.EffectID{Name: e.name}.String()) }
+
 // reply returns the recorded reply of a model.
 func (e *effect) reply() (llm.Reply, error) {
-	if flow.IsTalk("\x00" + e.name + "\x00") {
+	if e.isTalk() {
 		var r llm.Reply
 		if err := json.Unmarshal(e.data, &r); err != nil {
 			return r, fmt.Errorf("the recorded reply of a model: %w", err)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"raddle.dev/agent"
 	"raddle.dev/flow"
 	"raddle.dev/internal/base/plainfile"
 	"raddle.dev/internal/base/tempdir"
@@ -132,7 +133,7 @@ func (j *Job) play(ctx context.Context, dir string, base *trace) (*execution, er
 func (r *Recording) serverTools() (names []string) {
 	for _, s := range r.segments {
 		for _, e := range s.effects {
-			if name, ok := strings.CutPrefix(e.name, "tool "); ok && strings.HasPrefix(name, "mcp_") {
+			if name, ok := agent.ToolOfEffect(e.name); ok && strings.HasPrefix(name, "mcp_") {
 				names = append(names, name)
 			}
 		}

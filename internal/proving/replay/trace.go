@@ -49,19 +49,19 @@ type ask struct {
 	name  string // of the tool, model or effect
 	path  string // of the task
 	visit int
-	parts []part
+	parts []askText
 	user  string // what the user says in a request
 
 	thread string // of the record that has the answer
 	record int64  // its number; 0: no answer is recorded
 }
 
-// A part is one text of an ask.
-type part struct{ name, text string }
+// An askText is one text of an ask.
+type askText struct{ name, text string }
 
 // text returns the text of a part.
 func (a *ask) text(name string) string {
-	if i := slices.IndexFunc(a.parts, func(p part) bool { return p.name == name }); i >= 0 {
+	if i := slices.IndexFunc(a.parts, func(p askText) bool { return p.name == name }); i >= 0 {
 		return a.parts[i].text
 	}
 	return ""
@@ -78,7 +78,7 @@ func newModelAsk(id string, r *llm.Request) *ask {
 		Stop        []string        `json:"stop,omitempty"`
 		Schema      json.RawMessage `json:"schema,omitempty"`
 	}{r.Temperature, r.TopP, r.MaxTokens, r.Effort, r.Stop, r.Schema})
-	return &ask{kind: kindModel, name: id, user: userText(r.Messages), parts: []part{{"instructions", r.System}, {"prompt", promptText(r.Messages)}, {"tools", string(tools)}, {"model", id}, {"settings", string(settings)}}}
+	return &ask{kind: kindModel, name: id, user: userText(r.Messages), parts: []askText{{"instructions", r.System}, {"prompt", promptText(r.Messages)}, {"tools", string(tools)}, {"model", id}, {"settings", string(settings)}}}
 }
 
 // userText returns the text of the user's messages.
@@ -116,8 +116,8 @@ func promptText(messages []llm.Message) string {
 
 // Difference is the first thing that is not as it was recorded.
 type Difference struct {
-	// prompt, instructions, tools, model, settings, input, arguments, query, question, call, path, status, output,
-	// state
+	// What is one of prompt, instructions, tools, model, settings, input, arguments, query, question, call, path,
+	// status, output, state.
 	What   string `json:"what"`
 	Node   string `json:"node,omitempty"`   // path of the node; empty: the run as a whole
 	Visit  int    `json:"visit,omitempty"`  // how often the node has run, with this time

@@ -24,7 +24,7 @@ type CrashResult struct {
 type Difference struct {
 	Point string   `json:"killed"` // when the run was killed
 	What  []string `json:"what"`   // what differs
-	// the effect that causes it, and what to do; empty: raddle itself is wrong
+	// Cause is the effect that causes it, and what to do; empty: raddle itself is wrong.
 	Cause string `json:"culprit,omitempty"`
 }
 

@@ -13,21 +13,22 @@ import (
 type observation struct {
 	names     *naming
 	root      int               // the step of the graph itself that works
-	groups    []*group          // in the order in which they began
+	groups    []*stepTasks      // in the order in which they began
 	kinds     map[string]string // of the nodes that have nodes inside, by the path of their frame
 	questions []graph.Question
 }
 
-// group is the tasks of one step of a frame. A step that was not saved before a crash happens again, and counts once.
-type group struct {
+// stepTasks are the tasks of one step of a frame. A step that was not saved before a crash happens again, and counts
+// once.
+type stepTasks struct {
 	root  int // the step of the graph in which it happened
 	frame string
 	step  int
-	tasks []task
+	tasks []observedTask
 	order []string // nodes in the order of tasks, when the step is committed
 }
 
-type task struct {
+type observedTask struct {
 	id, node string
 	index    int
 }
@@ -42,9 +43,9 @@ func (o *observation) add(ev graph.Event) {
 		}
 		o.kinds[ev.Path+ev.Node+"/"] = b.Kind
 		g := o.findGroup(ev)
-		if !slices.ContainsFunc(g.tasks, func(t task) bool { return t.id == ev.Task }) {
+		if !slices.ContainsFunc(g.tasks, func(t observedTask) bool { return t.id == ev.Task }) {
 			_, index := splitTask(ev.Task)
-			g.tasks = append(g.tasks, task{ev.Task, ev.Node, index})
+			g.tasks = append(g.tasks, observedTask{ev.Task, ev.Node, index})
 		}
 	case graph.StepCommitted:
 		o.findGroup(ev).order = b.Nodes
@@ -55,14 +56,14 @@ func (o *observation) add(ev graph.Event) {
 	}
 }
 
-func (o *observation) findGroup(ev graph.Event) *group {
-	i := slices.IndexFunc(o.groups, func(g *group) bool {
+func (o *observation) findGroup(ev graph.Event) *stepTasks {
+	i := slices.IndexFunc(o.groups, func(g *stepTasks) bool {
 		return g.frame == ev.Path && g.step == ev.Step && (ev.Path == "" || g.root == o.root)
 	})
 	if i >= 0 {
 		return o.groups[i]
 	}
-	g := &group{root: o.root, frame: ev.Path, step: ev.Step}
+	g := &stepTasks{root: o.root, frame: ev.Path, step: ev.Step}
 	if ev.Path == "" {
 		g.root = ev.Step
 	}
@@ -74,9 +75,9 @@ func (o *observation) findGroup(ev graph.Event) *group {
 // own.
 func (o *observation) path() (list []testcase.Event) {
 	groups := slices.Clone(o.groups)
-	slices.SortStableFunc(groups, func(a, b *group) int { return cmp.Compare(a.root, b.root) })
+	slices.SortStableFunc(groups, func(a, b *stepTasks) int { return cmp.Compare(a.root, b.root) })
 	for _, g := range groups {
-		slices.SortStableFunc(g.tasks, func(a, b task) int {
+		slices.SortStableFunc(g.tasks, func(a, b observedTask) int {
 			return cmp.Or(cmp.Compare(slices.Index(g.order, a.node), slices.Index(g.order, b.node)), cmp.Compare(a.node, b.node), cmp.Compare(a.index, b.index))
 		})
 		for _, t := range g.tasks {

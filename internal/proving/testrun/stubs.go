@@ -39,14 +39,15 @@ type stubs struct {
 	used     map[string]int      // results and answers that were used, by tool and question
 	asked    map[string]any      // answers by the id of their question
 	requests []request
-	calls    []call
+	calls    []stubbedCall
 	ranks    map[string]int // the order in which models have asked for calls, by frame and id
 	missing  []testcase.Failure
 	cost     float64
 }
 
-// call is one call of a tool. Calls of one reply may be made at the same time: they are in the order of the reply.
-type call struct {
+// stubbedCall is one call of a tool. Calls of one reply may be made at the same time: they are in the order of the
+// reply.
+type stubbedCall struct {
 	testcase.Event
 	rank int
 }
@@ -81,7 +82,7 @@ func (s *stubs) beginDrive() {
 // adjustHost puts the stubs around what an agent uses. No call asks for permission: what is not real in a case has no
 // effects, and what is real was named in it.
 func (s *stubs) adjustHost(h *flow.Host) {
-	h.Models = &models{h.Models, s}
+	h.Models = &stubModels{h.Models, s}
 	h.Model = cmp.Or(h.Model, noModel)
 	h.Around = s.aroundNode
 	h.Tooling.Gate = nil
@@ -203,20 +204,20 @@ func (s *stubs) aroundNode(ctx context.Context, c flow.NodeCall, next func(conte
 	return next(ctx)
 }
 
-// models are the models of a run.
-type models struct {
+// stubModels are the models of a run.
+type stubModels struct {
 	flow.Models
 	stubs *stubs
 }
 
 // IsKnown implements [flow.Models]. Every model is: the case answers for it.
-func (m *models) IsKnown(dir, id string) bool {
+func (m *stubModels) IsKnown(dir, id string) bool {
 	return !strings.HasPrefix(id, scriptPrefix) || m.Models.IsKnown(dir, id)
 }
 
 // Open implements [flow.Models].
-func (m *models) Open(ctx context.Context, dir, id string) (llm.Model, error) {
-	opened := &model{id: id, stubs: m.stubs}
+func (m *stubModels) Open(ctx context.Context, dir, id string) (llm.Model, error) {
+	opened := &stubModel{id: id, stubs: m.stubs}
 	if strings.HasPrefix(id, scriptPrefix) {
 		var err error
 		if opened.transcript, err = m.Models.Open(ctx, dir, id); err != nil {
@@ -228,8 +229,8 @@ func (m *models) Open(ctx context.Context, dir, id string) (llm.Model, error) {
 
 const scriptPrefix = "script:"
 
-// model answers requests as a case says.
-type model struct {
+// stubModel answers requests as a case says.
+type stubModel struct {
 	id         string
 	stubs      *stubs
 	transcript llm.Model // of a model script:FILE; else nil
@@ -242,7 +243,7 @@ type answered struct {
 }
 
 // Stream implements [llm.Model].
-func (m *model) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Delta, error] {
+func (m *stubModel) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Delta, error] {
 	return func(yield func(llm.Delta, error) bool) {
 		a := m.stubs.remember(graph.EffectKey(ctx), func() (any, bool) { return m.ask(ctx, r) }).(answered)
 		for _, d := range a.deltas {
@@ -257,7 +258,7 @@ func (m *model) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Delta, 
 }
 
 // ask finds the answer to a request and records both. ok is false if the request has ended before there was an answer.
-func (m *model) ask(ctx context.Context, r llm.Request) (a answered, ok bool) {
+func (m *stubModel) ask(ctx context.Context, r llm.Request) (a answered, ok bool) {
 	s := m.stubs
 	p := m.stubs.names.find(graph.TaskPath(ctx))
 	if a = m.findAnswer(ctx, p, r); a.err != nil && ctx.Err() != nil {
@@ -283,7 +284,7 @@ func (m *model) ask(ctx context.Context, r llm.Request) (a answered, ok bool) {
 	return a, true
 }
 
-func (m *model) findAnswer(ctx context.Context, p place, r llm.Request) answered {
+func (m *stubModel) findAnswer(ctx context.Context, p place, r llm.Request) answered {
 	s := m.stubs
 	switch s.fault(p) {
 	case testcase.FaultFail:
@@ -405,13 +406,13 @@ func (s *stubs) recordCall(ctx context.Context, name string, c tool.Call) {
 	if !known {
 		rank = len(s.ranks)
 	}
-	s.calls = append(s.calls, call{testcase.Event{Name: name, Args: parseJSON(c.Args)}, rank})
+	s.calls = append(s.calls, stubbedCall{testcase.Event{Name: name, Args: parseJSON(c.Args)}, rank})
 }
 
 // listCalls returns the calls in the order in which models have asked for them. The caller must hold mu.
 func (s *stubs) listCalls() (list []testcase.Event) {
 	sorted := slices.Clone(s.calls)
-	slices.SortStableFunc(sorted, func(a, b call) int { return cmp.Compare(a.rank, b.rank) })
+	slices.SortStableFunc(sorted, func(a, b stubbedCall) int { return cmp.Compare(a.rank, b.rank) })
 	for _, c := range sorted {
 		list = append(list, c.Event)
 	}

@@ -27,7 +27,7 @@ type Run struct {
 	Path      []any            `json:"path"`
 	Next      []string         `json:"next"`
 	Usage     Usage            `json:"usage"`
-	// replies of models that are not full answers, and an agent's open items
+	// Warnings are about replies of models that are not full answers, and an agent's open items.
 	Warnings []string          `json:"warnings"`
 	Calls    []runs.ToolCall   `json:"tool_calls"`
 	Searches []flow.Search     `json:"searches"` // in knowledge bases, with their results

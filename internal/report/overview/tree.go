@@ -23,7 +23,7 @@ type Branch struct {
 	Tools   int        `json:"tool_calls"`
 	Failed  int        `json:"failed_tool_calls,omitempty"`
 	Purpose string     `json:"purpose,omitempty"` // of a spawned agent
-	// the task of a queue that it works on, or that no agent works on yet
+	// Task is the task of a queue that it works on, or that no agent works on yet.
 	Task      *team.Task `json:"task,omitempty"`
 	Questions []string   `json:"questions"` // ids of its own open questions
 	Children  []Branch   `json:"children"`

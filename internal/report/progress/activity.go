@@ -39,7 +39,7 @@ func (a *Activity) HandleEvent(ev graph.Event) {
 		if b.Kind != "llm" && b.Kind != team.Node {
 			a.working[id] = true
 		}
-		a.tasks[id] = runningTask{path: ev.Path, below: taskPath(ev)}
+		a.tasks[id] = runningTask{path: ev.Path, below: ev.ChildPath()}
 	case graph.ValueEmitted:
 		if t, ok := a.tasks[id]; ok {
 			t.waits = time.Time{}

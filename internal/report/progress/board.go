@@ -20,11 +20,11 @@ import (
 // conversation of an agent with its model, and for each other node that runs.
 type statusBoard struct {
 	names  *agentNames
-	wide   int         // columns of names at least
-	talks  bool        // the agent is one conversation, or a team
-	rows   []*boardRow // in the order of their start
-	tasks  map[string]*boardRow
-	tokens map[string]int // by path: a conversation continues in another drive
+	wide   int                  // columns of names at least
+	talks  bool                 // the agent is one conversation, or a team
+	rows   []*boardRow          // in the order of their start
+	tasks  map[string]*boardRow // by their places
+	tokens map[string]int       // by path: a conversation continues in another drive
 	said   updates.Calls
 	mute   bool // the person sees the text of the agent's own model elsewhere
 }
@@ -79,7 +79,9 @@ func (b *statusBoard) clearRows() { b.rows, b.tasks = nil, map[string]*boardRow{
 // handleEvent updates the board with one event.
 func (b *statusBoard) handleEvent(ev graph.Event) {
 	b.names.handleEvent(ev)
-	said := b.said.HandleEvent(ev)
+	for _, u := range b.said.HandleEvent(ev) {
+		b.handleUpdate(ev, u)
+	}
 	switch body := ev.Body.(type) {
 	case graph.TaskStarted:
 		if above := b.mapAbove(ev); above != nil {
@@ -98,25 +100,16 @@ func (b *statusBoard) handleEvent(ev graph.Event) {
 		r.tasks++
 		r.kind = body.Kind
 		r.asked = false
-		b.tasks[ev.Path+ev.Task] = r
+		b.tasks[updates.PlaceOf(ev)] = r
 	case graph.TaskDone:
 		b.finishTask(ev, body)
 	case graph.ValueEmitted:
-		b.handleEmitted(ev, body.Value, said)
+		b.handleTeam(ev, body.Value)
 	case graph.RunEnded:
 		if ev.Path == "" {
 			b.clearRows()
 		}
 	}
-}
-
-// taskPath returns the path of what an event's task calls.
-func taskPath(ev graph.Event) string {
-	path := ev.Path + ev.Node
-	if at := strings.LastIndexByte(ev.Task, '.'); at >= 0 && ev.Task[at+1:] != "0" {
-		path += "[" + ev.Task[at+1:] + "]"
-	}
-	return path + "/"
 }
 
 // talkKinds are the kinds of nodes that only conversations have.
@@ -131,7 +124,7 @@ func (b *statusBoard) rowPath(ev graph.Event, kind string) string {
 		r.talks = talk // its first node shows whether it is a conversation or a graph
 	}
 	if !talk && (r == nil || !r.talks) {
-		return taskPath(ev)
+		return ev.ChildPath()
 	}
 	b.ensureRow(ev.Path, ev.Time).talks = true
 	return ev.Path
@@ -197,7 +190,7 @@ func (b *statusBoard) countItem(ev graph.Event, body graph.TaskDone) {
 
 func (b *statusBoard) finishTask(ev graph.Event, body graph.TaskDone) {
 	b.countItem(ev, body)
-	id := ev.Path + ev.Task
+	id := updates.PlaceOf(ev)
 	r := b.tasks[id]
 	if r == nil {
 		return
@@ -210,11 +203,12 @@ func (b *statusBoard) finishTask(ev graph.Event, body graph.TaskDone) {
 		r.text = ""
 	}
 	if !body.Waiting {
-		b.removeRows(taskPath(ev))
+		b.removeRows(ev.ChildPath())
 	}
 }
 
-func (b *statusBoard) handleEmitted(ev graph.Event, v any, said []updates.RunUpdate) {
+// handleTeam adds what happens to the agents of a team.
+func (b *statusBoard) handleTeam(ev graph.Event, v any) {
 	switch v := v.(type) {
 	case team.AgentStarted:
 		r := b.member(ev, v.ID, v.Parent, v.Purpose)
@@ -222,29 +216,22 @@ func (b *statusBoard) handleEmitted(ev graph.Event, v any, said []updates.RunUpd
 		r.queued = false
 		r.since = ev.Time
 		b.removeRows(queuePath(ev, v.Parent, v.Task))
-		return
 	case team.AgentQueued:
 		b.member(ev, v.ID, v.Parent, v.Purpose).queued = true
-		return
 	case team.AgentEnded:
-		b.removeRows(taskPath(ev) + v.ID + "/")
-		return
+		b.removeRows(ev.ChildPath() + v.ID + "/")
 	case team.TaskWaiting:
 		r := b.ensureRow(queuePath(ev, v.Parent, v.ID), ev.Time)
-		r.queued, r.parent, r.name = true, taskPath(ev)+v.Parent+"/", v.Agent+" for task "+v.ID+": "+v.Subject
-		return
-	}
-	if r := b.tasks[ev.Path+ev.Task]; r != nil {
-		for _, u := range said {
-			b.handleUpdate(r, u, ev.Time)
-		}
+		r.queued = true
+		r.parent = ev.ChildPath() + v.Parent + "/"
+		r.name = v.Agent + " for task " + v.ID + ": " + v.Subject
 	}
 }
 
 // member returns the row of a spawned agent, with its name and its place.
 func (b *statusBoard) member(ev graph.Event, id, parent, purpose string) *boardRow {
-	r := b.ensureRow(taskPath(ev)+id+"/", ev.Time)
-	r.member, r.parent, r.about = true, taskPath(ev)+parent+"/", purpose
+	r := b.ensureRow(ev.ChildPath()+id+"/", ev.Time)
+	r.member, r.parent, r.about = true, ev.ChildPath()+parent+"/", purpose
 	return r
 }
 
@@ -262,11 +249,22 @@ func queuePath(ev graph.Event, parent, id string) string {
 	if id == "" {
 		return "\x00"
 	}
-	return taskPath(ev) + "#" + parent + " " + id + "/"
+	return ev.ChildPath() + "#" + parent + " " + id + "/"
 }
 
-// handleUpdate adds what a conversation or a node says.
-func (b *statusBoard) handleUpdate(r *boardRow, u updates.RunUpdate, now time.Time) {
+// handleUpdate adds what a conversation or a node says, in the row of the event's task. A reply may be withdrawn by the
+// event of a task above.
+func (b *statusBoard) handleUpdate(ev graph.Event, u updates.RunUpdate) {
+	if u, ok := u.(updates.ReplyWithdrawn); ok {
+		if r := b.tasks[u.Reply.Place]; r != nil && !u.AtEnd {
+			r.text = ""
+		}
+		return
+	}
+	r := b.tasks[updates.PlaceOf(ev)]
+	if r == nil {
+		return
+	}
 	switch u := u.(type) {
 	case updates.ReasoningAdded:
 		if !u.AtEnd {
@@ -283,11 +281,11 @@ func (b *statusBoard) handleUpdate(r *boardRow, u updates.RunUpdate, now time.Ti
 	case updates.ReplyEnded:
 		b.addTokens(r, u.Done.Usage.Input+u.Done.Usage.Output)
 	case updates.CallStarted:
-		r.calls = append(r.calls, runningCall{Call: u.Call, since: now})
+		r.calls = append(r.calls, runningCall{Call: u.Call, since: ev.Time})
 	case updates.CallEnded:
 		r.calls = slices.DeleteFunc(r.calls, func(c runningCall) bool { return c.ID == u.Call.ID })
 	case updates.ValueAdded:
-		r.recordProgress(u.Value, now)
+		r.recordProgress(u.Value, ev.Time)
 	}
 }
 

@@ -331,3 +331,39 @@ func TestBoardOfAMap(t *testing.T) {
 		}
 	}
 }
+
+// A reply that begins again takes its first words with it, also those of the graphs below a task that begins again; a
+// reply of another task stays.
+func TestBoardForgetsWithdrawnReplies(t *testing.T) {
+	retry := graph.TaskRetry{Attempt: 1, MaxAttempts: 2}
+	for name, c := range map[string]struct {
+		path, node string // of what is written
+		by         string // the node that begins again
+		body       graph.Body
+		want       string
+	}{
+		"a node":             {node: "think", by: "think", body: retry, want: "Second."},
+		"a request":          {node: "think", by: "think", body: graph.ValueEmitted{Value: agent.RetryScheduled{}}, want: "Second."},
+		"the node above":     {path: "work/", node: "think", by: "work", body: retry, want: "Second."},
+		"the node of a team": {path: "team/lead/", node: "think", by: team.Node, body: retry, want: "Second."},
+		"another node":       {node: "think", by: "other", body: retry, want: "First try. Second."},
+	} {
+		for _, thinks := range []bool{false, true} {
+			p := newPlay("helper", true)
+			p.starts(c.path, c.node, "llm")
+			piece := func(text string) {
+				if thinks {
+					p.emits(c.path, c.node, agent.ReasoningDelta{Text: text})
+				} else {
+					p.emits(c.path, c.node, agent.TextDelta{Text: text})
+				}
+			}
+			piece("First try. ")
+			p.event("", c.by, 0, c.body)
+			piece("Second.")
+			if got := p.b.findRow(c.path).text; got != c.want {
+				t.Errorf("%s, thinks %v: the row has %q, want %q", name, thinks, got, c.want)
+			}
+		}
+	}
+}

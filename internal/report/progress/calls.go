@@ -67,9 +67,10 @@ func isSilent(name string, failed bool) bool {
 	return strings.HasPrefix(name, "user__") || strings.HasPrefix(name, "agent__") && !failed
 }
 
-// contentTools return what is in files or directories: the number of lines says enough.
-var changeTools = []string{"apply_patch", "fs_edit", "fs_patch", "fs_write"} // an error says why they changed nothing
+// changeTools change files. If one has changed nothing, the line of the call says so and its result is not shown.
+var changeTools = []string{"apply_patch", "fs_edit", "fs_patch", "fs_write"}
 
+// contentTools return what is in files or directories: the number of lines says enough.
 var contentTools = []string{"fs_cat", "fs_read", "fs_ls", "fs_glob"}
 
 // formatCall returns the lines of a call that has ended, painted: what it was about, how it ended, and what is worth

@@ -14,7 +14,6 @@ import (
 	"raddle.dev/flow"
 	"raddle.dev/flow/spec"
 	"raddle.dev/graph"
-	"raddle.dev/internal/base/pattern"
 	"raddle.dev/internal/base/term"
 	"raddle.dev/internal/base/wording"
 	"raddle.dev/internal/report/updates"
@@ -35,11 +34,11 @@ type Reporter struct {
 	names  *agentNames
 	wide   int // columns of the names of nodes
 
-	nodes     map[string]*reportedNode // that run, by path and task
+	nodes     map[string]*reportedNode // that run, by their places
 	talks     map[string]bool          // paths of conversations
 	maps      map[string]*reportedMap  // that run, by their path
 	said      updates.Calls
-	reasoning map[string]*reasoning // by path and task
+	reasoning map[string]*reasoning // by their places
 	members   map[string]*reportedMember
 
 	watch updates.Stopwatch
@@ -67,7 +66,7 @@ type reportedNode struct {
 	tokens     int
 	requests   int    // the number of the last request to a model, if it is not the first
 	said       string // the end of the last reply
-	failed, to string // why it has failed, and where that leads; "": it has not
+	failed     string // why it has failed although the run continues; "": it has not
 }
 
 // reportedMap is a map that runs.
@@ -174,15 +173,14 @@ func (r *Reporter) PrintEnd(e Ending) {
 	r.print(mark + " " + name + " " + r.look.dim(strings.Join(parts, r.look.Dot())))
 }
 
-// Times returns how long the drives took, and how long the run waited for a person between them.
-func (r *Reporter) Times() (took, waited time.Duration) { return r.watch.Took, r.watch.Waited }
-
 // HandleEvent writes the lines of an event.
 func (r *Reporter) HandleEvent(ev graph.Event) {
 	r.watch.HandleEvent(ev)
 	r.names.long = r.Detail
 	r.names.handleEvent(ev)
-	said := r.said.HandleEvent(ev)
+	for _, u := range r.said.HandleEvent(ev) {
+		r.handleUpdate(ev, u)
+	}
 	switch b := ev.Body.(type) {
 	case graph.TaskStarted:
 		r.startTask(ev, b)
@@ -191,13 +189,12 @@ func (r *Reporter) HandleEvent(ev graph.Event) {
 		r.finishTask(ev, b)
 	case graph.StepCommitted:
 		r.finishStep(ev, b)
-	case graph.ValueEmitted:
-		for _, u := range said {
-			r.handleUpdate(ev, u)
-		}
 	case graph.RunEnded:
 		if ev.Path == "" {
-			maps.DeleteFunc(r.nodes, func(_ string, n *reportedNode) bool { return !n.waits })
+			r.finishFailed(ev, b.Result)
+			maps.DeleteFunc(r.nodes, func(_ string, n *reportedNode) bool {
+				return !n.waits && b.Result.Status != graph.Waiting // a journal does not say which nodes wait
+			})
 			clear(r.maps)
 		}
 	}
@@ -235,7 +232,7 @@ func (r *Reporter) separateReply(ev graph.Event) {
 func (r *Reporter) printCut(line string) { r.print(r.look.dim(r.look.cutRight(line, r.cols()))) }
 
 func (r *Reporter) startTask(ev graph.Event, b graph.TaskStarted) {
-	path := taskPath(ev)
+	path := ev.ChildPath()
 	switch {
 	case slices.Contains(talkKinds, b.Kind) || ev.Path != "" && ev.Node == agent.NodeThink && b.Kind == "llm":
 		r.talks[ev.Path] = true
@@ -245,15 +242,7 @@ func (r *Reporter) startTask(ev graph.Event, b graph.TaskStarted) {
 	case b.Kind == mapKind && r.maps[ev.Path] == nil:
 		r.maps[path] = &reportedMap{}
 	}
-	r.nodes[taskKey(ev)] = &reportedNode{name: r.names.displayName(path), kind: b.Kind, path: path, since: ev.Time}
-}
-
-// taskKey identifies a task of an event; events of journals have no ids of tasks.
-func taskKey(ev graph.Event) string {
-	if ev.Task == "" {
-		return ev.Path + "\x00" + ev.Node
-	}
-	return ev.Path + "\x00" + ev.Task
+	r.nodes[updates.PlaceOf(ev)] = &reportedNode{name: r.names.displayName(path), kind: b.Kind, path: path, since: ev.Time}
 }
 
 func (r *Reporter) finishTask(ev graph.Event, b graph.TaskDone) {
@@ -268,12 +257,12 @@ func (r *Reporter) finishTask(ev graph.Event, b graph.TaskDone) {
 			m.done++
 		}
 	}
-	n := r.nodes[taskKey(ev)]
+	n := r.nodes[updates.PlaceOf(ev)]
 	if n != nil && b.Waiting {
 		n.waits = true // it runs again after the answer
 		return
 	}
-	delete(r.nodes, taskKey(ev))
+	delete(r.nodes, updates.PlaceOf(ev))
 	if n == nil || n.kind == "end" && b.Err == nil || b.Recorded || errors.Is(b.Err, context.Canceled) {
 		return
 	}
@@ -298,7 +287,7 @@ func (r *Reporter) isInMap(path string) bool {
 func (r *Reporter) finishStep(ev graph.Event, b graph.StepCommitted) {
 	for _, name := range b.Nodes {
 		ev.Node = name
-		key := ev.Path + "\x00" + name
+		key := updates.PlaceOf(ev)
 		if n := r.nodes[key]; n != nil {
 			delete(r.nodes, key)
 			if n.kind == "end" || r.isInMap(ev.Path) {
@@ -313,6 +302,26 @@ func (r *Reporter) finishStep(ev graph.Event, b graph.StepCommitted) {
 	}
 	if len(b.Dropped) > 0 {
 		r.printCut("  not run, because the graph has ended: " + strings.Join(b.Dropped, ", "))
+	}
+}
+
+// finishFailed writes the nodes with which a drive has failed whose ends the events do not contain, as those of a
+// journal: its reason names them. A node stands below those that it called.
+func (r *Reporter) finishFailed(ev graph.Event, res graph.Result) {
+	if res.Err == nil {
+		return
+	}
+	ended := slices.SortedFunc(maps.Values(r.nodes), func(a, b *reportedNode) int { return strings.Compare(b.path, a.path) })
+	for _, n := range ended {
+		place := strings.TrimSuffix(n.path, "/")
+		_, why, failed := strings.Cut(res.Err.Error(), "at node '"+place+"': ")
+		if !failed && !strings.Contains(res.Err.Error(), "at node '"+n.path) {
+			continue
+		}
+		at := strings.LastIndexByte(place, '/') + 1
+		ev.Path = place[:at]
+		ev.Node = place[at:]
+		r.print(r.formatNode(ev, n, graph.TaskDone{Err: errors.New(why), Took: ev.Time.Sub(n.since)}))
 	}
 }
 
@@ -361,12 +370,8 @@ func (r *Reporter) nodeParts(ev graph.Event, n *reportedNode, b graph.TaskDone) 
 	file := r.nodeOf(ev)
 	switch {
 	case n.failed != "":
-		to := n.to
-		if to == "" {
-			to = strings.Join(b.Update.Goto, ", ")
-		}
 		parts = append(parts, r.look.cut(lastSentence(n.failed), 60))
-		if to != "" {
+		if to := strings.Join(b.Update.Goto, ", "); to != "" {
 			parts = append(parts, r.look.arrow+" "+to)
 		}
 	case b.Failed:
@@ -426,9 +431,8 @@ func lastSentence(text string) string {
 	}
 	last := strings.TrimSpace(lines[len(lines)-1])
 	if len(lines) == 1 {
-		if at := strings.Index(last, "exit code Some("); at >= 0 {
-			last = strings.Replace(last[at:], "exit code Some(", "exit code ", 1)
-			last = strings.Replace(last, ")", "", 1)
+		if _, code, ok := strings.Cut(last, "failed with exit code "); ok {
+			last = "exit code " + code
 		}
 	}
 	return last
@@ -506,6 +510,10 @@ func (r *Reporter) handleUpdate(ev graph.Event, u updates.RunUpdate) {
 			r.endReasoning(ev)
 			r.separateReply(ev)
 		}
+	case updates.ReplyWithdrawn: // perhaps by the event of a task above
+		if !u.AtEnd {
+			delete(r.reasoning, u.Reply.Place)
+		}
 	case updates.ReplyEnded:
 		r.endReasoning(ev)
 		r.countReply(ev, u.Done.Usage, u.Done.Message.Text())
@@ -533,17 +541,17 @@ func (r *Reporter) handleValue(ev graph.Event, v any) {
 			r.printCut("  " + r.withLabel(ev.Path, v.Text()))
 		}
 	case agent.Warning:
-		if n := r.nodes[taskKey(ev)]; n != nil {
-			if m := handledPattern().FindStringSubmatch(v.Text); m != nil {
-				n.failed, n.to = m[2], m[1]
-				return
-			}
-			if why, ok := strings.CutPrefix(v.Text, "llm node failed: "); ok {
-				n.failed = why
+		if n := r.nodes[updates.PlaceOf(ev)]; n != nil && n.failed != "" {
+			if at := strings.Index(v.Text, n.failed); at >= 0 {
+				n.failed = v.Text[at:] // with its causes: the line of the node says it
 				return
 			}
 		}
 		r.print(r.look.colors.Paint(term.Yellow, "! ") + term.CleanLine(r.withLabel(ev.Path, v.Text)))
+	case flow.NodeFailed:
+		if n := r.nodes[updates.PlaceOf(ev)]; n != nil {
+			n.failed = v.Reason
+		}
 	case agent.WindowShortened:
 		what := "are left out"
 		if v.Summary {
@@ -554,17 +562,13 @@ func (r *Reporter) handleValue(ev graph.Event, v any) {
 		r.printCut(fmt.Sprintf("  continuing (%d of %d): %s left to do", v.Count, v.Max, wording.FormatCount(v.Open, "item")))
 	case flow.ChildSpawned:
 		if r.Detail {
-			r.print(r.look.dim("  " + term.CleanLine(r.withLabel(taskPath(ev), "prompt:"))))
+			r.print(r.look.dim("  " + term.CleanLine(r.withLabel(ev.ChildPath(), "prompt:"))))
 			r.print(r.detailLines(v.Prompt)...)
 		}
 	default:
 		r.handleTeam(ev, v)
 	}
 }
-
-// handledPattern matches the warning about a node whose failure leads to another node, which the line of the node says
-// as well.
-var handledPattern = pattern.CompileLater(`(?s)^\[graph:[^\]]*\] .* failed, (?:routing to fallback|continuing with) '([^']*)': (.*)$`)
 
 // detailLines returns all lines of a text, dimmed and indented.
 func (r *Reporter) detailLines(text string) (lines []string) {
@@ -584,7 +588,7 @@ func (r *Reporter) withLabel(path, text string) string {
 
 // nodesAbove returns the nodes that run and to which an event belongs.
 func (r *Reporter) nodesAbove(ev graph.Event) (list []*reportedNode) {
-	at := taskPath(ev)
+	at := ev.ChildPath()
 	for _, n := range r.nodes {
 		if strings.HasPrefix(at, n.path) {
 			list = append(list, n)
@@ -637,21 +641,21 @@ func (r *Reporter) addReasoning(ev graph.Event, text string) {
 	if !isReaderPath(ev.Path) && !r.Detail || !r.talks[ev.Path] && !r.Detail {
 		return
 	}
-	t := r.reasoning[taskKey(ev)]
+	t := r.reasoning[updates.PlaceOf(ev)]
 	if t == nil {
 		t = &reasoning{since: ev.Time}
-		r.reasoning[taskKey(ev)] = t
+		r.reasoning[updates.PlaceOf(ev)] = t
 	}
 	t.text.WriteString(text)
 }
 
 // endReasoning writes a line about what a model has thought, or all of it.
 func (r *Reporter) endReasoning(ev graph.Event) {
-	t := r.reasoning[taskKey(ev)]
+	t := r.reasoning[updates.PlaceOf(ev)]
 	if t == nil {
 		return
 	}
-	delete(r.reasoning, taskKey(ev))
+	delete(r.reasoning, updates.PlaceOf(ev))
 	head := "  " + r.withLabel(ev.Path, "thought for "+formatTook(ev.Time.Sub(t.since)))
 	if r.Detail {
 		r.print(append([]string{r.look.dim(term.CleanLine(head))}, r.detailLines(t.text.String())...)...)

@@ -139,6 +139,48 @@ func TestReportOfAGraph(t *testing.T) {
 `, got)
 }
 
+// A failed node looks like one whether a drive or a journal says so. A journal has no ends of nodes, and no warnings.
+func TestReportOfFailures(t *testing.T) {
+	a := &flow.Agent{Name: "shop", File: &spec.File{Nodes: []*spec.Node{}}}
+	reason := "Script 'pay.sh' failed with exit code Some(3): oops"
+	route := graph.Update{Goto: []string{"refund"}}
+	driven := report(t, a, stillLook, false, func(s *scene) {
+		s.starts("", "pay", "script")
+		s.after(2 * time.Second)
+		s.emits("", "pay", flow.NodeFailed{Reason: reason})
+		s.emits("", "pay", agent.Warning{Text: "[graph:shop] script 'pay' failed, routing to fallback 'refund': " + reason})
+		s.done("", "pay", graph.TaskDone{Took: 2 * time.Second, Update: route})
+		s.starts("", "refund", "agent")
+		s.starts("refund/", "ask", "llm")
+		s.starts("", "note", "script")
+		s.after(time.Second)
+		s.done("refund/", "ask", graph.TaskDone{Took: time.Second, Err: errors.New("no such account")})
+		s.done("", "refund", graph.TaskDone{Took: time.Second, Err: errors.New("no such account")})
+		s.done("", "note", graph.TaskDone{Took: time.Second, Err: context.Canceled})
+		s.event("", "", 0, graph.RunEnded{Result: graph.Result{Status: graph.Failed, Err: errors.New("node refund/ask (step 1): no such account")}})
+	})
+	read := report(t, a, stillLook, false, func(s *scene) {
+		tell := func(path, node string, body graph.Body) {
+			s.r.HandleEvent(graph.Event{Time: s.at, Path: path, Node: node, Body: body})
+		}
+		tell("", "pay", graph.TaskStarted{Kind: "script"})
+		s.after(2 * time.Second)
+		tell("", "pay", graph.ValueEmitted{Value: flow.NodeFailed{Reason: reason}})
+		tell("", "", graph.StepCommitted{Nodes: []string{"pay"}, Next: route.Goto})
+		tell("", "refund", graph.TaskStarted{Kind: "agent"})
+		tell("refund/", "ask", graph.TaskStarted{Kind: "llm"})
+		tell("", "note", graph.TaskStarted{Kind: "script"})
+		s.after(time.Second)
+		tell("", "", graph.RunEnded{Result: graph.Result{Status: graph.Failed, Err: errors.New("at node 'refund/ask': no such account")}})
+	})
+	wantLines(t, `
+✗ pay   2.0 s   exit code 3: oops · → refund
+✗ refund/ask   1.0 s   no such account
+✗ refund   1.0 s
+`, driven)
+	wantLines(t, "\n"+driven+"\n", read)
+}
+
 // The same lines on a terminal that only has ASCII characters.
 func TestReportInASCII(t *testing.T) {
 	a := &flow.Agent{Name: "g", File: &spec.File{}}
@@ -246,5 +288,31 @@ func TestReportOfReasoning(t *testing.T) {
 `, report(t, helper, stillLook, false, play))
 	if got := report(t, helper, stillLook, true, play); strings.Count(strings.ReplaceAll(got, "\n", ""), "I think") < 15 {
 		t.Errorf("with details:\n%s", got)
+	}
+}
+
+// What a model thought before its reply began again is not reported: not if its task, the task above it or its request
+// begins again.
+func TestReportForgetsWithdrawnReasoning(t *testing.T) {
+	helper := &flow.Agent{Name: "helper", Config: &spec.Config{}}
+	for name, c := range map[string]struct {
+		path, by string
+		body     graph.Body
+	}{
+		"a node":             {by: "think", body: graph.TaskRetry{}},
+		"a request":          {by: "think", body: graph.ValueEmitted{Value: agent.RetryScheduled{}}},
+		"the node of a team": {path: "team/lead/", by: team.Node, body: graph.TaskRetry{}},
+	} {
+		got := report(t, helper, stillLook, true, func(s *scene) {
+			s.starts(c.path, "think", "llm")
+			s.emits(c.path, "think", agent.ReasoningDelta{Text: "Old thoughts."})
+			s.event("", c.by, 0, c.body)
+			s.emits(c.path, "think", agent.ReasoningDelta{Text: "New thoughts."})
+			s.emits(c.path, "think", agent.TextDelta{Text: "So."})
+			s.emits(c.path, "think", agent.ReplyDone{})
+		})
+		if strings.Contains(got, "Old") || !strings.Contains(got, "New thoughts.") {
+			t.Errorf("%s:\n%s", name, got)
+		}
 	}
 }

@@ -12,25 +12,15 @@ import (
 type Calls struct {
 	Replies
 
-	made callList
+	calls map[string]*Call // by their keys
 }
 
 // HandleEvent takes an event, and returns what it adds to replies and calls, and the other values that nodes emit. It
 // may be nothing.
 func (cs *Calls) HandleEvent(ev graph.Event) []RunUpdate {
-	return cs.made.handleEvent(ev, cs.Replies.HandleEvent(ev))
-}
-
-// A callList has the calls of a run by their keys.
-type callList struct{ calls map[string]*Call }
-
-// handleEvent adds what an event means for calls to what it means for replies.
-func (l *callList) handleEvent(ev graph.Event, list []RunUpdate) []RunUpdate {
-	if l.calls == nil {
-		l.calls = map[string]*Call{}
-	}
+	list := cs.Replies.HandleEvent(ev)
 	if b, ok := ev.Body.(graph.ValueEmitted); ok {
-		return l.handleValue(ev, b.Value, list)
+		return cs.handleValue(ev, b.Value, list)
 	}
 	return list
 }
@@ -44,11 +34,11 @@ func lastOf(list []RunUpdate) RunUpdate {
 }
 
 // handleValue adds what a value that a node has emitted means for calls to the updates of replies.
-func (l *callList) handleValue(ev graph.Event, value any, list []RunUpdate) []RunUpdate {
+func (cs *Calls) handleValue(ev graph.Event, value any, list []RunUpdate) []RunUpdate {
 	if IsSpeech(value) {
 		if end, ok := lastOf(list).(ReplyEnded); ok {
 			for _, c := range end.Done.Message.ToolCalls() {
-				call, added := l.addCall(ev, c.ID, c.Name, end.Reply)
+				call, added := cs.addCall(ev, c.ID, c.Name, end.Reply)
 				call.Args = c.Args
 				list = append(list, added...)
 			}
@@ -57,33 +47,36 @@ func (l *callList) handleValue(ev graph.Event, value any, list []RunUpdate) []Ru
 	}
 	switch v := value.(type) {
 	case agent.ToolStarted:
-		c, added := l.addCall(ev, v.ID, v.Name, nil)
+		c, added := cs.addCall(ev, v.ID, v.Name, nil)
 		if len(v.Args) > 0 {
 			c.Args = v.Args
 		}
 		return append(added, CallStarted{c})
 	case agent.ToolProgress:
-		list = []RunUpdate{CallOutput{l.findCall(ev, v.ID, v.Name), v.Text + "\n"}}
+		list = []RunUpdate{CallOutput{cs.findCall(ev, v.ID, v.Name), v.Text + "\n"}}
 	case agent.ToolOutput:
-		list = []RunUpdate{CallOutput{l.findCall(ev, v.ID, v.Name), v.Text}}
+		list = []RunUpdate{CallOutput{cs.findCall(ev, v.ID, v.Name), v.Text}}
 	case agent.ToolDone:
-		c, added := l.addCall(ev, v.ID, v.Name, nil)
+		c, added := cs.addCall(ev, v.ID, v.Name, nil)
 		return append(added, CallEnded{c, v})
 	}
 	return append(list, ValueAdded{value})
 }
 
 // findCall returns a call: a new one, which is not kept, if its start has not been seen.
-func (l *callList) findCall(ev graph.Event, id, name string) *Call {
+func (cs *Calls) findCall(ev graph.Event, id, name string) *Call {
 	c := &Call{ID: id, Path: PlainPath(ev.Path), Name: name}
-	return cmp.Or(l.calls[c.Key()], c)
+	return cmp.Or(cs.calls[c.Key()], c)
 }
 
 // addCall returns a call, and that it is new.
-func (l *callList) addCall(ev graph.Event, id, name string, reply *Reply) (c *Call, list []RunUpdate) {
-	c = l.findCall(ev, id, name)
-	if l.calls[c.Key()] == nil {
-		l.calls[c.Key()] = c
+func (cs *Calls) addCall(ev graph.Event, id, name string, reply *Reply) (c *Call, list []RunUpdate) {
+	c = cs.findCall(ev, id, name)
+	if cs.calls == nil {
+		cs.calls = map[string]*Call{}
+	}
+	if cs.calls[c.Key()] == nil {
+		cs.calls[c.Key()] = c
 		list = append(list, CallAdded{Call: c, Reply: reply})
 	}
 	return c, list

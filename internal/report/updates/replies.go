@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"raddle.dev/agent"
+	"raddle.dev/flow"
 	"raddle.dev/graph"
 	"raddle.dev/team"
 )
@@ -93,7 +94,7 @@ func IsJournaled(body graph.Body) bool {
 		return true
 	case graph.ValueEmitted:
 		switch b.Value.(type) {
-		case agent.ReplyDone, agent.ToolStarted, agent.ToolDone:
+		case agent.ReplyDone, agent.ToolStarted, agent.ToolDone, flow.NodeFailed:
 			return true
 		}
 	}
@@ -105,14 +106,14 @@ func (rs *Replies) IsLate(ev graph.Event) bool {
 	emitted, _ := ev.Body.(graph.ValueEmitted)
 	switch emitted.Value.(type) {
 	case agent.TextDelta, agent.ReasoningDelta:
-		return ev.Record < rs.ended[placeOf(ev)]
+		return ev.Record < rs.ended[PlaceOf(ev)]
 	}
 	return false
 }
 
 // openReply returns the reply that the task of an event gives now.
 func (rs *Replies) openReply(ev graph.Event) *Reply {
-	at := placeOf(ev)
+	at := PlaceOf(ev)
 	r := rs.open[at]
 	if r == nil {
 		r = &Reply{Place: at, Path: PlainPath(ev.Path), Node: ev.Path + ev.Node, Number: rs.finished[at] + 1, newest: ev}
@@ -133,29 +134,20 @@ func (rs *Replies) endReply(ev graph.Event, done agent.ReplyDone) []RunUpdate {
 
 // retryTask makes the replies of a task begin again, and those of the graphs below it.
 func (rs *Replies) retryTask(ev graph.Event) (list []RunUpdate) {
-	below := PlainPath(pathBelow(ev))
+	below := PlainPath(ev.ChildPath())
 	if ev.Node == team.Node { // its lead has the path of the node
 		below = PlainPath(ev.Path)
 	}
 	for _, r := range rs.OpenReplies() {
-		if r.Place == placeOf(ev) || strings.HasPrefix(r.Path, below) {
+		if r.Place == PlaceOf(ev) || strings.HasPrefix(r.Path, below) {
 			list = append(list, r.beginAgain(startsAgain, rs.Replaces)...)
 		}
 	}
 	return list
 }
 
-// pathBelow returns the path of what the task of an event calls.
-func pathBelow(ev graph.Event) string {
-	path := ev.Path + ev.Node
-	if at := strings.LastIndexByte(ev.Task, '.'); at >= 0 && ev.Task[at+1:] != "0" {
-		path += "[" + ev.Task[at+1:] + "]"
-	}
-	return path + "/"
-}
-
 // FindReply returns the reply that the task of an event gives now, or nil.
-func (rs *Replies) FindReply(ev graph.Event) *Reply { return rs.open[placeOf(ev)] }
+func (rs *Replies) FindReply(ev graph.Event) *Reply { return rs.open[PlaceOf(ev)] }
 
 // OpenReplies returns the replies that are not complete, in the order of their places.
 func (rs *Replies) OpenReplies() (list []*Reply) {
@@ -187,7 +179,7 @@ func (rs *Replies) NoteEnded(others *Replies) {
 const leadPath = team.Node + "/" + team.Lead + "/"
 
 // PlainPath returns the path of a conversation, each node followed by a slash. The lead of a team speaks for the node
-// that has the team: a drive calls its path team/lead/, a journal does not.
+// that has the team: the path team/lead/ of events becomes that of the node's graph.
 func PlainPath(path string) string {
 	if path != "" && !strings.HasSuffix(path, "/") {
 		path += "/"
@@ -195,5 +187,6 @@ func PlainPath(path string) string {
 	return strings.TrimPrefix(strings.ReplaceAll("/"+path, "/"+leadPath, "/"), "/")
 }
 
-// placeOf names the task that an event is about.
-func placeOf(ev graph.Event) string { return PlainPath(ev.Path) + cmp.Or(ev.Task, ev.Node) }
+// PlaceOf names the task that an event is about, as [Reply.Place] does: by the path of its conversation and its id, or
+// its node if the event is one of a journal, which has no ids of tasks.
+func PlaceOf(ev graph.Event) string { return PlainPath(ev.Path) + cmp.Or(ev.Task, ev.Node) }

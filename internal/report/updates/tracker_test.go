@@ -156,7 +156,7 @@ func TestTracker(t *testing.T) {
 			c.replace = c.keep
 		}
 		for replaces, want := range map[bool]string{false: c.keep, true: c.replace} {
-			tracker := &Tracker{Replies: Replies{Replaces: replaces}}
+			tracker := &Tracker{Calls: Calls{Replies: Replies{Replaces: replaces}}}
 			var got []RunUpdate
 			for _, ev := range c.events {
 				got = append(got, tracker.HandleEvent(ev)...)
@@ -178,7 +178,7 @@ type receiver struct {
 }
 
 func newReceiver(replaces bool) *receiver {
-	return &receiver{tracker: Tracker{Replies: Replies{Replaces: replaces}}, texts: map[string]string{}, reasoning: map[string]string{}, whole: map[string]string{}}
+	return &receiver{tracker: Tracker{Calls: Calls{Replies: Replies{Replaces: replaces}}}, texts: map[string]string{}, reasoning: map[string]string{}, whole: map[string]string{}}
 }
 
 func (r *receiver) take(t *testing.T, ev graph.Event) {
@@ -254,7 +254,7 @@ func (p *play) direct(b byte) {
 		p.record++
 		p.count++
 		ev.Record = p.record
-		ev.Path = PlainPath(ev.Path) // as a journal has it
+		ev.Path = PlainPath(ev.Path) // as a server passes it on
 		ev.Body = graph.ValueEmitted{Value: said("", p.open[key]+piece, llm.ToolCall{ID: fmt.Sprint("c", p.count), Name: "look"})}
 		delete(p.open, key)
 		p.add(ev, true)

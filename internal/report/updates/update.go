@@ -95,12 +95,14 @@ func (c *Call) Key() string { return c.Path + c.ID }
 
 // A Step is a node that runs.
 type Step struct {
-	// the path and the node; if several of the same node run at the same time, the others have a number: "work#2"
+	// Name is the path and the node; if several of the same node run at the same time, the others have a number:
+	// "work#2".
 	Name string
 	Path string // as the event had it
 	Node string
 
-	task string
+	task  string
+	order int // among all steps of the run
 }
 
 // A Question is one that a node has asked.

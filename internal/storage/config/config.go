@@ -36,17 +36,17 @@ type Config struct {
 	Retention       Retention
 	ReadTimeout     time.Duration // longest time without data from a provider; 0: the default of the wire
 	StreamTimeout   time.Duration // longest duration of a reply; 0: the default of the wire; negative: no limit
-	// largest text that a template produces, in bytes; 0: the default of flow; negative: no limit
+	// MaxValue is the largest text that a template produces, in bytes; 0: the default of flow; negative: no limit.
 	MaxValue    int
 	MaxState    int   // largest state of a run, in bytes; 0: 64 MiB; negative: no limit
 	AssumePrice Price // of models whose price is not known; zero: it stays unknown
-	// largest reply of a model, in bytes; 0: the default of the wire; negative: no limit
+	// MaxReply is the largest reply of a model, in bytes; 0: the default of the wire; negative: no limit.
 	MaxReply int
-	// room on the disks of the store and of the state below which a server starts no run, in bytes; 0: 64 MiB;
-	// negative: no limit
+	// MinFreeDisk is the room on the disks of the store and of the state below which a server starts no run, in bytes;
+	// 0: 64 MiB; negative: no limit.
 	MinFreeDisk int
-	// how long agents that do not set it wait for a provider that cannot answer now; 0: agent.DefaultPatience;
-	// negative: do not wait
+	// Patience is how long agents that do not set it wait for a provider that cannot answer now; 0:
+	// agent.DefaultPatience; negative: they do not wait.
 	Patience    time.Duration
 	ToolTimeout time.Duration   // of one call of a tool; 0: the default of the tool; negative: no limit
 	InDoubt     tool.Doubt      // for calls that a crash interrupted, if neither tool nor agent says it
@@ -73,7 +73,8 @@ type Client struct {
 	KeyLine int     // line of api_key in config.yaml; 0: there is no such key
 	Models  []Model // in file order; the client's bare name means the first chat model
 	Wire    string  // one of Wires; "": that of the type
-	// how its server differs from OpenAI's; "": by its address. Of a client of Bedrock: the profile of AWS's files
+	// Profile says how its server differs from OpenAI's; "": by its address. That of a client of Bedrock is the profile
+	// of AWS's files.
 	Profile string
 	Context int    // window of its models in tokens; 0: what is known about each
 	Strict  string // one of StrictModes: whether its models are held to schemas; "": auto
@@ -126,7 +127,7 @@ type Model struct {
 	Kind    string   // "chat", "embedding" or "reranker"
 	Efforts []string // levels of reasoning effort that it supports
 
-	// tokens of a request and its reply, and of a reply; 0: the value of the catalogue
+	// Window and Output are tokens of a request and its reply, and of a reply; 0: the value of the catalogue.
 	Window, Output          int
 	InputPrice, OutputPrice *float64       // of a million tokens, in US dollars; nil: the value of the catalogue
 	NoTools                 bool           // it cannot call tools

@@ -12,7 +12,8 @@ type Provider struct {
 	Type     string   // of its clients; "": Name is a type itself
 	Settings []string // what clients of the type Name have in config.yaml that only some types have; see typeSettings
 
-	// variables that may hold the key, the first that is set counts; nil: it exists only if config.yaml names a client
+	// Keys are variables that may hold the key, of which the first that is set counts; nil: it exists only if
+	// config.yaml names a client.
 	Keys      []string
 	Addresses []string // variables that may hold another address
 	Base      string   // its address; "": the default of the wire

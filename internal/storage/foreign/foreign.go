@@ -39,10 +39,10 @@ func MarkedBy(name string) string { return strings.TrimPrefix(name, threadPrefix
 type Mark struct {
 	From string    `json:"from"` // the file or the store
 	At   time.Time `json:"at"`   // when it was imported
-	// number of its newest record then; what starts after that was started here. 0: it is not known
+	// Head is the number of its newest record then; what starts after that was started here. 0: it is not known.
 	Head     int64       `json:"head,omitempty"`
 	Accepted *Acceptance `json:"accepted,omitempty"` // nil: no one has decided yet
-	// the newest no, after which the thread stayed as it was; nil: there is none
+	// Declined is the newest no, after which the thread stayed as it was; nil: there is none.
 	Declined *Refusal `json:"declined,omitempty"`
 }
 

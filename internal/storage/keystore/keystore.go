@@ -48,12 +48,12 @@ type Store struct {
 	usable bool // there may be a keychain
 
 	mu      sync.Mutex
-	entries map[string]entry // nil: not read
-	fault   error            // of the file
+	entries map[string]keyEntry // nil: not read
+	fault   error               // of the file
 }
 
-// An entry says where a key is.
-type entry struct {
+// A keyEntry says where a key is.
+type keyEntry struct {
 	Place Place  `json:"place"`
 	Key   string `json:"key,omitempty"` // if Place is File
 }
@@ -78,11 +78,11 @@ func hasKeychain(env environ.Environ) bool {
 func (s *Store) Path() string { return s.path }
 
 // readFile reads the file, once. The caller must hold mu.
-func (s *Store) readFile() (map[string]entry, error) {
+func (s *Store) readFile() (map[string]keyEntry, error) {
 	if s.entries != nil || s.fault != nil {
 		return s.entries, s.fault
 	}
-	s.entries = map[string]entry{}
+	s.entries = map[string]keyEntry{}
 	text, err := os.ReadFile(s.path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -155,10 +155,10 @@ func (s *Store) Save(client, key string, fileOnly bool) (place Place, why, err e
 	if err != nil {
 		return Nowhere, nil, err
 	}
-	e := entry{Place: File, Key: key}
+	e := keyEntry{Place: File, Key: key}
 	if s.usable && !fileOnly {
 		if _, why = askKeychain(func() (string, error) { return "", keyring.Set(service, client, key) }); why == nil {
-			e = entry{Place: Keychain}
+			e = keyEntry{Place: Keychain}
 		}
 	}
 	if e.Place == File && entries[client].Place == Keychain {

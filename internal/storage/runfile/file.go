@@ -71,8 +71,8 @@ const (
 	longestName = 200
 )
 
-// A line is one line of the file: exactly one member is set.
-type line struct {
+// A fileLine is one line of the file: exactly one member is set.
+type fileLine struct {
 	File   *AgentFile  `json:"file,omitempty"`
 	Thread *threadLine `json:"thread,omitempty"`
 	Record *recordLine `json:"record,omitempty"`
@@ -114,19 +114,19 @@ func (f *File) Write(to io.Writer) error {
 	w := &writer{out: bufio.NewWriter(to), sum: sha256.New()}
 	w.writeLine(f.Header)
 	for i := range f.Agents {
-		w.writeLine(line{File: &f.Agents[i]})
+		w.writeLine(fileLine{File: &f.Agents[i]})
 	}
 	for _, t := range f.Threads {
-		w.writeLine(line{Thread: &threadLine{t.Name, len(t.Records)}})
+		w.writeLine(fileLine{Thread: &threadLine{t.Name, len(t.Records)}})
 		for _, r := range t.Records {
 			l, err := newRecordLine(r)
 			if err != nil {
 				return fmt.Errorf("thread %s: %w", t.Name, err)
 			}
-			w.writeLine(line{Record: l})
+			w.writeLine(fileLine{Record: l})
 		}
 	}
-	w.writeLine(line{End: &endLine{w.lines, hex.EncodeToString(w.sum.Sum(nil))}})
+	w.writeLine(fileLine{End: &endLine{w.lines, hex.EncodeToString(w.sum.Sum(nil))}})
 	if w.err != nil {
 		return w.err
 	}
@@ -272,7 +272,7 @@ func (r *reader) readFile() (*File, error) {
 		if text == nil {
 			return nil, &FormatError{Err: errCutOff}
 		}
-		var l line
+		var l fileLine
 		if err := json.Unmarshal(text, &l); err != nil {
 			return nil, r.fail("it is not valid: %v", err)
 		}
@@ -286,7 +286,7 @@ func (r *reader) readFile() (*File, error) {
 }
 
 // addLine adds a line to the file.
-func (r *reader) addLine(f *File, l *line) error {
+func (r *reader) addLine(f *File, l *fileLine) error {
 	switch {
 	case l.File != nil:
 		if f.Agents = append(f.Agents, *l.File); len(f.Agents) > maxFiles {

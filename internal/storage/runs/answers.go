@@ -17,7 +17,7 @@ import (
 // An Answer is an answer that was given to a question of a run.
 type Answer struct {
 	ID string `json:"id"` // of the question
-	// name of the token that was used; absent: it was given at a terminal, or by a program
+	// By is the name of the token that was used; absent: it was given at a terminal, or by a program.
 	By      string    `json:"by,omitempty"`
 	At      time.Time `json:"at"`
 	Ahead   bool      `json:"ahead,omitempty"`   // it was given with the start of the run

@@ -2,7 +2,6 @@ package runs
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -11,8 +10,6 @@ import (
 	"testing"
 
 	"raddle.dev/graph"
-	"raddle.dev/graph/history"
-	"raddle.dev/graph/journal"
 	"raddle.dev/internal/base/failure"
 	"raddle.dev/internal/storage/config"
 )
@@ -120,15 +117,6 @@ func TestArchive(t *testing.T) {
 	}
 	if got := listIDs(t, a); len(got) != 2 || slices.Contains(got, "run-2 done") {
 		t.Errorf("after the removal: %v", got)
-	}
-	records := 0
-	err = a.ExportRecords(t.Context(), "run-1", func(_ history.Entry, r journal.Record) error {
-		records++
-		_, err := json.Marshal(r)
-		return err
-	})
-	if err != nil || records == 0 {
-		t.Errorf("%d records, %v", records, err)
 	}
 }
 

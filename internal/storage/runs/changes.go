@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 
+	"raddle.dev/agent"
+	"raddle.dev/graph"
 	"raddle.dev/graph/history"
 	"raddle.dev/graph/journal"
 	"raddle.dev/tool"
@@ -16,8 +18,11 @@ type CallChanges struct {
 	Changes []tool.FileChange
 }
 
-// mayChangeFiles reports whether a tool is one of the built-in tools that change files.
-func mayChangeFiles(name string) bool { return strings.HasPrefix(name, "fs_") || name == "apply_patch" }
+// mayChangeFiles reports whether an effect is a call of one of the built-in tools that change files.
+func mayChangeFiles(id string) bool {
+	name, _ := agent.ToolOfEffect(graph.ParseEffectID(id).Name)
+	return strings.HasPrefix(name, "fs_") || name == "apply_patch"
+}
 
 // ReadChanges returns what built-in tools did to files, as some records of a thread have it, oldest first. It
 // includes the calls of agents below the conversation. last is 0 for the end of the thread.
@@ -30,7 +35,7 @@ func (s *Store) ReadChanges(ctx context.Context, thread string, first, last int6
 		if e.Seq < first {
 			break
 		}
-		if (last == 0 || e.Seq <= last) && e.Kind == journal.KindEffect && mayChangeFiles(effectTool(e.ID)) {
+		if (last == 0 || e.Seq <= last) && e.Kind == journal.KindEffect && mayChangeFiles(e.ID) {
 			at = append(at, e.Seq)
 		}
 	}
@@ -49,13 +54,4 @@ func (s *Store) ReadChanges(ctx context.Context, thread string, first, last int6
 		}
 	}
 	return list, nil
-}
-
-// effectTool returns the name of the tool whose call an effect is, or "".
-func effectTool(id string) string {
-	name, ok := strings.CutPrefix(effectOf(id), toolEffect)
-	if !ok {
-		return ""
-	}
-	return name
 }

@@ -3,10 +3,10 @@ package runs
 import (
 	"encoding/json"
 	"fmt"
-	"strings"
 
 	"raddle.dev/agent"
 	"raddle.dev/flow"
+	"raddle.dev/graph"
 	"raddle.dev/graph/history"
 	"raddle.dev/graph/journal"
 	"raddle.dev/llm"
@@ -19,24 +19,25 @@ type fact struct {
 	history.Content
 	data []byte
 
-	effect  string             // name of the effect, of its intent or of its failure; "" for other records
-	call    string             // id of the call of a tool that the effect is; "": it is none
-	made    *agent.CallOutcome // of such a call
-	reply   *flow.Reply        // of a model
-	message llm.Message        // of a reply in a conversation
-	asks    []llm.ToolCall     // calls that the message requests
-	search  *flow.Search
-	hook    *agent.HookRecord
-	log     *teamLog // the log of a team with this entry
+	effect graph.EffectID     // of the effect, its intent or its failure; zero for other records
+	call   string             // id of the call of a tool that the effect is; "": it is none
+	made   *agent.CallOutcome // of such a call
+	reply  *flow.Reply        // of a model
+	done   agent.ReplyDone    // what its node has emitted for the reply
+	asks   []llm.ToolCall     // calls that the reply requests
+	search *flow.Search
+	hook   *agent.HookRecord
+	log    *teamLog // the log of a team with this entry
 }
 
-// newFact decodes what the effect of a record has returned. Results that only programs understand stay encoded.
+// newFact decodes what the effect of a record has returned. Results that only programs understand stay encoded. With an
+// error, the fact has the rest.
 func newFact(e history.Entry, c history.Content, data []byte) (f *fact, err error) {
 	f = &fact{Entry: e, Content: c, data: data}
 	switch e.Kind {
 	case journal.KindIntent, journal.KindEffect, journal.KindFailure:
-		f.effect = effectOf(e.ID)
-		f.call = toolKey(e.ID)
+		f.effect = graph.ParseEffectID(e.ID)
+		f.call = agent.CallOfEffect(f.effect)
 	}
 	if e.Kind != journal.KindEffect {
 		return f, nil
@@ -48,21 +49,18 @@ func newFact(e history.Entry, c history.Content, data []byte) (f *fact, err erro
 		f.made = &made
 	case flow.IsReply(e.ID):
 		f.reply = new(flow.Reply)
-		*f.reply, f.message, err = flow.ReadReplyMessage(data)
-		f.asks = f.message.ToolCalls()
+		*f.reply, f.done, err = flow.ReadReplyDone(data)
+		f.asks = f.done.Message.ToolCalls()
 	case flow.IsSearch(e.ID):
 		f.search = new(flow.Search)
 		*f.search, err = flow.ReadSearch(data)
-	case f.effect == agent.HookEffect:
+	case f.effect.Name == agent.HookEffect:
 		f.hook = new(agent.HookRecord)
 		if err = json.Unmarshal(data, f.hook); err != nil {
 			err = fmt.Errorf("the recorded answer of a hook: %w", err)
 		}
 	}
-	if err != nil {
-		return nil, err
-	}
-	return f, nil
+	return f, err
 }
 
 // readFact is [newFact] for a record of which only the line is known.
@@ -74,19 +72,55 @@ func readFact(e history.Entry, r journal.Record) (*fact, error) {
 	return newFact(e, c, r.Data)
 }
 
-// effectOf returns the name of an effect by its id.
-func effectOf(id string) string {
-	if parts := strings.Split(id, "\x00"); len(parts) > 1 {
-		return parts[1]
+// tool returns the name of the tool that the effect calls; "": it is no call of a tool.
+func (f *fact) tool() string {
+	name, ok := agent.ToolOfEffect(f.effect.Name)
+	if !ok {
+		return ""
 	}
-	return ""
+	return name
 }
 
 // A course is what the parts of a view know together of where a run is.
 type course struct {
-	next  map[string][]string // nodes that run next, by the path of their frame
-	front frontier
-	teams teamLogs
+	next      map[string][]string // nodes that run next, by the path of their frame
+	front     frontier
+	teams     teamLogs
+	calls     *callLog
+	questions map[string]*graph.Question // the newest of a frame and a key
+}
+
+func newCourse() *course {
+	return &course{
+		next:      map[string][]string{},
+		front:     frontier{},
+		calls:     newCallLog(),
+		questions: map[string]*graph.Question{},
+	}
+}
+
+// beginFact adds what a record says about itself, before the parts use it.
+func (c *course) beginFact(f *fact) {
+	if f.Kind == journal.KindEffect && team.IsLog(f.ID) {
+		f.log = c.teams.add(f.Entry, f.data)
+	}
+	c.front.addEntry(f.Entry)
+	if f.Question != nil {
+		c.questions[f.Path+f.Asked] = f.Question
+	}
+}
+
+// endFact adds what a record changes for those that follow it.
+func (c *course) endFact(f *fact) {
+	c.calls.addFact(f)
+	if f.IsCheckpoint() || f.Kind == journal.KindSnapshot {
+		c.next[f.Path] = f.Next
+	}
+}
+
+// findQuestion returns the question that an answer belongs to; nil: it is not among the records.
+func (c *course) findQuestion(answer *fact) *graph.Question {
+	return c.questions[answer.Path+answer.Asked]
 }
 
 // parts are what a view says of the records of a run, part by part. They are fed the records, oldest first, and can be
@@ -95,17 +129,15 @@ type parts struct {
 	*course
 	path     visits
 	story    *storyBuilder
-	calls    *callLog
 	tree     *treeBuilder
 	searches []flow.Search
 }
 
 func newParts() *parts {
-	c := &course{next: map[string][]string{}, front: frontier{}}
+	c := newCourse()
 	return &parts{
 		course:   c,
 		story:    newStoryBuilder(c),
-		calls:    newCallLog(),
 		tree:     newTreeBuilder(c),
 		searches: []flow.Search{},
 	}
@@ -113,18 +145,12 @@ func newParts() *parts {
 
 // addFact adds a record.
 func (p *parts) addFact(f *fact) {
-	if f.Kind == journal.KindEffect && team.IsLog(f.ID) {
-		f.log = p.teams.add(f.Entry, f.data)
-	}
+	p.beginFact(f)
 	if f.search != nil {
 		p.searches = append(p.searches, *f.search)
 	}
-	p.front.addEntry(f.Entry)
 	p.path.addEntry(&f.Entry)
 	p.story.addFact(f)
-	p.calls.addFact(f)
 	p.tree.addFact(f)
-	if f.IsCheckpoint() || f.Kind == journal.KindSnapshot {
-		p.next[f.Path] = f.Next
-	}
+	p.endFact(f)
 }

@@ -279,16 +279,17 @@ func (s *originSheet) describeNext(snap *history.Snapshot, parts []history.RunPa
 		}
 		done := map[string]bool{}
 		for _, id := range slices.Sorted(maps.Keys(p.Recorded)) {
-			if key := toolKey(id); key != "" {
+			effect := graph.ParseEffectID(id)
+			if key := agent.CallOfEffect(effect); key != "" {
 				done[key] = true
-				recorded = append(recorded, effectOf(id)+" "+key+" = "+string(p.Recorded[id]))
+				recorded = append(recorded, effect.Name+" "+key+" = "+string(p.Recorded[id]))
 				continue
 			}
 			if flow.IsReply(id) {
 				addCalls(p.Path, callsOfReply(p.Recorded[id]))
 				continue
 			}
-			recorded = append(recorded, effectOf(id)+" = "+string(p.Recorded[id]))
+			recorded = append(recorded, effect.Name+" = "+string(p.Recorded[id]))
 		}
 		if entries, err := agent.ReadEntries(p.Values, 0); err == nil {
 			addCalls(p.Path, waitingCalls(entries))

@@ -17,7 +17,7 @@ import (
 type BusyError struct {
 	Run string // its thread
 	PID int    // 0 if unknown
-	// the run is driven by another machine, or by a program other than raddle: there is no lock on this machine
+	// Lease says that another machine drives the run, or a program other than raddle: there is no lock on this machine.
 	Lease journal.Lease
 }
 

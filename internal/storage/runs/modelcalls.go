@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"raddle.dev/flow"
+	"raddle.dev/graph"
 	"raddle.dev/graph/history"
 	"raddle.dev/graph/journal"
 	"raddle.dev/llm"
@@ -81,7 +82,7 @@ func (c *Calls) addRecorded(r *flow.Reply, e *history.Entry) {
 
 // nodeOf returns the public path of the node that the effect of a record belongs to.
 func nodeOf(e history.Entry) string {
-	return publicPath(e.Path + taskOf(e))
+	return publicPath(e.Path + graph.ParseEffectID(e.ID).Task)
 }
 
 // ListReplyIDs returns the ids of the replies of models that a thread has recorded and that will not be requested

@@ -19,13 +19,13 @@ type Record struct {
 	Recorded
 
 	Prompt string `json:"prompt"`
-	// absolute; their text is in the prompt, or they are Attached
+	// Files are absolute paths; their text is in the prompt, or they are Attached.
 	Files []string `json:"files,omitempty"`
-	// pictures and documents, whose bytes are in the input of the run
+	// Attached are pictures and documents, whose bytes are in the input of the run.
 	Attached []attach.Attachment `json:"attached,omitempty"`
 	Model    string              `json:"model,omitempty"`    // for graphs that do not name a model
 	Override string              `json:"override,omitempty"` // replaces every model
-	// replace templates of prompts, by node of graph.yaml; a fork sets them
+	// Templates replace templates of prompts, by node of graph.yaml; a fork sets them.
 	Templates map[string]string `json:"templates,omitempty"`
 	Variables map[string]string `json:"variables,omitempty"` // set by the caller; without secrets
 	Workspace string            `json:"workspace"`           // the caller's working directory

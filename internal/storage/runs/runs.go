@@ -33,6 +33,15 @@ func NeedsResume(status string) bool {
 	return status == graph.Paused.String() || status == Crashed || status == GivenUp
 }
 
+// Statuses returns every status that a run in a list can have: those of the engine, and those in addition.
+func Statuses() []string {
+	names := []string{Running, Queued}
+	for s := graph.Done; s <= graph.Crashed; s++ {
+		names = append(names, s.String())
+	}
+	return append(names, GivenUp, Damaged)
+}
+
 // Info is one line of a list of runs.
 type Info struct {
 	Run     string    `json:"run"`
@@ -43,7 +52,7 @@ type Info struct {
 	Started time.Time `json:"started"`
 	Updated time.Time `json:"updated"`
 	PID     int       `json:"pid,omitempty"` // of the process that drives it, if known
-	// the machine of that process, if only the lease says that the run is driven
+	// Host is the machine of that process, if only the lease says that the run is driven.
 	Host      string         `json:"host,omitempty"`
 	Questions []OpenQuestion `json:"questions"`
 	Reason    string         `json:"reason,omitempty"` // for a failure
@@ -200,8 +209,8 @@ func (a *Archive) ReadRunDetail(ctx context.Context, point string) (*Detail, err
 func (a *Archive) newDetail(ctx context.Context, st *Store, at journal.Point, snap *history.Snapshot, again func() (*history.Snapshot, error)) (*Detail, error) {
 	rec, _ := DecodeRecord(snap.Meta)
 	i, err := st.describeRun(ctx, snap.RunInfo)
-	// it may have ended after its journal was read, and before its lock was
-	if err == nil && i.Status == Crashed && at.Seq == 0 {
+	// it may have ended after its journal was read, and before its lock or its job was
+	if err == nil && at.Seq == 0 && (i.Status == Crashed || NeedsResume(i.Status) && QueueOf(st) != nil) {
 		if snap, err = again(); err != nil {
 			return nil, err
 		}

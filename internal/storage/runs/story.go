@@ -49,17 +49,15 @@ const conversationStart = "begin"
 type storyBuilder struct {
 	*course
 	moments []Moment
-	open    map[string]int          // indexes of intents without a result, by path and id
-	calls   map[string]llm.ToolCall // requested calls, by path and id
-	talks   map[string]bool         // frames of conversations
-	ended   map[string]bool         // agents and tasks of teams whose failure was added
+	open    map[string]int  // indexes of intents without a result, by path and id
+	talks   map[string]bool // frames of conversations
+	ended   map[string]bool // agents and tasks of teams whose failure was added
 }
 
 func newStoryBuilder(c *course) *storyBuilder {
 	return &storyBuilder{
 		course: c,
 		open:   map[string]int{},
-		calls:  map[string]llm.ToolCall{},
 		talks:  map[string]bool{},
 		ended:  map[string]bool{},
 	}
@@ -91,7 +89,7 @@ func (b *storyBuilder) addFact(f *fact) {
 	case journal.KindQuestion:
 		m.Node, _, _ = strings.Cut(m.Question.ID, "#")
 	case journal.KindAnswer:
-		if m.Question = b.findQuestion(&m); m.Question != nil {
+		if m.Question = b.findQuestion(f); m.Question != nil {
 			m.Node, _, _ = strings.Cut(m.Question.ID, "#")
 			if m.Failure = m.Refused; m.Question.Kind == graph.KindRemote && m.Failure != "" {
 				m.FailedNodes = []string{m.Node}
@@ -109,20 +107,10 @@ func (b *storyBuilder) addFact(f *fact) {
 	b.moments = append(b.moments, m)
 }
 
-// findQuestion returns the question that an answer belongs to.
-func (b *storyBuilder) findQuestion(answer *Moment) *graph.Question {
-	for _, m := range slices.Backward(b.moments) {
-		if m.Kind == journal.KindQuestion && m.Path == answer.Path && m.Asked == answer.Asked {
-			return m.Question
-		}
-	}
-	return nil
-}
-
 // addEffect adds an intent, a result or a failure. A result replaces its intent.
 func (b *storyBuilder) addEffect(m Moment, f *fact) {
 	key := m.Path + m.ID
-	m.Effect = f.effect
+	m.Effect = f.effect.Name
 	if !flow.IsTalk(m.ID) && f.call == "" {
 		m.Node = nodeOf(m.Entry)
 	} else if flow.IsTalk(m.ID) {
@@ -202,9 +190,9 @@ const (
 // addOutcome adds what an effect has returned.
 func (b *storyBuilder) addOutcome(m *Moment, f *fact) {
 	if f.call != "" {
-		call := ToolCall{Path: m.Path, ID: f.call, Tool: strings.TrimPrefix(m.Effect, toolEffect), Status: callUnrecorded}
-		if c, ok := b.calls[m.Path+f.call]; ok {
-			call.Tool = c.Name
+		call := ToolCall{Path: m.Path, ID: f.call, Tool: f.tool(), Status: callUnrecorded}
+		if c := b.calls.findCall(f); c != nil {
+			call.Tool = c.Tool
 			call.Args = c.Args
 		}
 		m.Call = &call
@@ -219,15 +207,12 @@ func (b *storyBuilder) addOutcome(m *Moment, f *fact) {
 	m.Reply = f.reply
 	m.Search = f.search
 	m.Hook = f.hook
-	for _, part := range f.message.Parts {
+	for _, part := range f.done.Message.Parts {
 		if r, ok := part.(llm.Reasoning); ok {
 			m.Reasoning += r.Text
 		}
 	}
-	for _, c := range f.asks {
-		b.calls[m.Path+c.ID] = c
-		m.Asks = append(m.Asks, c)
-	}
+	m.Asks = slices.Clone(f.asks)
 	if m.Kind == journal.KindEffect && m.Effect == scriptEffect {
 		m.Output = string(f.data)
 	}

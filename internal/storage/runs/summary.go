@@ -22,17 +22,17 @@ func (a *Archive) SummarizeRun(ctx context.Context, i *Info) (sum Summary, err e
 	if err != nil {
 		return sum, err
 	}
-	v := newView(a, st, runRef{thread: i.threadName()}, nil)
-	v.turns = true
-	if err := v.readRecords(ctx, 0); err != nil {
+	u := newUsage(a, st, runRef{thread: i.threadName()}, nil)
+	u.turns = true
+	if err := u.readRecords(ctx, 0); err != nil {
 		return sum, err
 	}
-	snap, err := v.reading.Snapshot(ctx, nil)
+	snap, err := u.reading.Snapshot(ctx, nil)
 	if err != nil {
 		return sum, err
 	}
 	sum.Active = snap.Active
-	sum.Calls = v.models
+	sum.Calls = u.models
 	if rec, err := DecodeRecord(snap.Meta); err == nil {
 		sum.Prompt = rec.Prompt
 	}

@@ -22,17 +22,17 @@ type ToolCall struct {
 	Status  string          `json:"status"`            // one of the states below
 	Outcome string          `json:"outcome,omitempty"` // as the model reads it
 
-	// the arguments with which it was made, if a hook or a person has changed them
+	// MadeWith are the arguments with which it was made, if a hook or a person has changed them.
 	MadeWith json.RawMessage `json:"made_with,omitempty"`
-	// how it was decided whether it may be made; null: it is not recorded
+	// Permission is how it was decided whether it may be made; null: it is not recorded.
 	Permission *agent.Permission `json:"permission,omitempty"`
-	// who answered its question about permission, if a name is recorded
+	// AnsweredBy is who answered its question about permission, if a name is recorded.
 	AnsweredBy string `json:"answered_by,omitempty"`
 	Refused    bool   `json:"refused,omitempty"` // it was not made
-	// what the box held back of it: files with the reason, and hosts
+	// Held is what the box held back of it: files with the reason, and hosts.
 	Held []string `json:"held_back,omitempty"`
 
-	// the journal has a record of the call itself, and not only of its outcome in the conversation
+	// Reached says that the journal has a record of the call itself, and not only of its outcome in the conversation.
 	Reached bool `json:"-"`
 }
 
@@ -43,9 +43,6 @@ const (
 	callOpen       = "open"
 	callUnrecorded = "unrecorded" // its outcome is not recorded
 )
-
-// toolEffect is the prefix of the names of effects that are calls of tools.
-const toolEffect = "tool "
 
 // A callLog gathers the calls of a run from its records.
 type callLog struct {
@@ -95,17 +92,6 @@ func (l *callLog) listCalls(values []history.StoredValue) []ToolCall {
 	return whole.calls
 }
 
-// toolKey returns the id of the call that an effect belongs to, or "" for other effects.
-func toolKey(what string) string {
-	parts := strings.Split(what, "\x00")
-	const fields = 3 // task, name, and = with the key
-	if len(parts) != fields || !strings.HasPrefix(parts[1], toolEffect) {
-		return ""
-	}
-	key, _, _ := strings.Cut(strings.TrimPrefix(parts[2], "="), "#") // another attempt
-	return key
-}
-
 // addFact adds what a record says about calls of tools.
 func (l *callLog) addFact(f *fact) {
 	switch {
@@ -118,13 +104,22 @@ func (l *callLog) addFact(f *fact) {
 	case f.call != "" && f.Kind == journal.KindIntent:
 		l.setOutcome(f.Path, f.call, callUnrecorded, "")
 	case f.made != nil:
-		if i, ok := l.at[f.Path+f.call]; ok {
-			l.calls[i].addTry(f.made)
+		if c := l.findCall(f); c != nil {
+			c.addTry(f.made)
 		}
 	default:
 		return
 	}
 	l.recorded = true
+}
+
+// findCall returns the call that the effect of a record is a try of; nil: no reply has requested it.
+func (l *callLog) findCall(f *fact) *ToolCall {
+	i, ok := l.at[f.Path+f.call]
+	if !ok {
+		return nil
+	}
+	return &l.calls[i]
 }
 
 // readResult returns the result of a call of a tool that an effect has recorded; nil if it has none.
@@ -192,7 +187,7 @@ func (l *callLog) addQuestion(f *fact) {
 
 // addHook adds the arguments by which a hook has replaced those of a call.
 func (l *callLog) addHook(f *fact) {
-	if i, ok := l.at[f.Path+agent.CallOfHook(f.ID[strings.LastIndexByte(f.ID, 0)+1:])]; ok && f.hook.Answer.Arguments != nil {
+	if i, ok := l.at[f.Path+agent.CallOfHook(f.effect.Key())]; ok && f.hook.Answer.Arguments != nil {
 		l.calls[i].MadeWith = f.hook.Answer.Arguments
 	}
 }

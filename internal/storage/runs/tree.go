@@ -19,10 +19,11 @@ import (
 // A Branch is a part of a run that worked: an agent, or a node that called a
 // model or ran a graph. One that started several times is one branch.
 type Branch struct {
-	// of nodes and agents: "research", "fan/each[2]", "team/agent_explore_1f2e3d4c"; "" for the run
+	// Path is of nodes and agents: "research", "fan/each[2]", "team/agent_explore_1f2e3d4c"; "" for the run.
 	Path  string
 	Agent string // name of a spawned agent, or of the run's
-	// of the run; for others done, failed, cancelled, waiting, or the status of the run that they are part of
+	// Status is that of the run; of others done, failed, cancelled, waiting, or the status of the run that they are
+	// part of.
 	Status    string
 	Error     string     // reason of a failure
 	Started   time.Time  // zero if it has not started
@@ -153,18 +154,34 @@ func PlainPath(journal string) string {
 
 // publicPath returns the path of nodes and agents that a path of the journal means,
 // without a slash at its end. The lead of a team has the path of the branch that it leads.
-func publicPath(journal string) string {
-	var parts []string
+func publicPath(journal string) string { return strings.Join(listPath(journal, false), "/") }
+
+// drivePath returns the path of a frame as the events of a drive have it: the nodes and agents above, each followed by
+// a slash. The lead of a team is one of them.
+func drivePath(journal string) string {
+	path := ""
+	for _, name := range listPath(journal, true) {
+		path += name + "/"
+	}
+	return path
+}
+
+// listPath returns the nodes and agents of a path of the journal, with or without the nodes of teams that only their
+// leads are below, and these leads.
+func listPath(journal string, leads bool) (names []string) {
 	for part := range strings.SplitSeq(strings.TrimSuffix(journal, "/"), "/") {
 		task, name, named := strings.Cut(part, "#")
-		if task = taskName(task); named && name == team.Lead {
+		if named && name == team.Lead && !leads {
 			continue
 		}
-		if parts = append(parts, task); named {
-			parts = append(parts, name)
+		if node := taskName(task); node != "" {
+			names = append(names, node)
+		}
+		if named && name != "" {
+			names = append(names, name)
 		}
 	}
-	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), "/")
+	return names
 }
 
 // taskName returns the public name of a task, step.node.index.
@@ -178,12 +195,6 @@ func taskName(task string) string {
 		return fmt.Sprintf("%s[%d]", rest[:i], n)
 	}
 	return rest[:i]
-}
-
-// taskOf returns the task of an effect, step.node.index.
-func taskOf(e history.Entry) string {
-	task, _, _ := strings.Cut(e.ID, "\x00")
-	return task
 }
 
 // openBranch returns the branch of a path, and creates it if it is new.
@@ -206,7 +217,7 @@ func (tb *treeBuilder) effectBranch(f *fact) *Branch {
 	if flow.IsTalk(f.ID) || f.call != "" {
 		return tb.openBranch(publicPath(f.Path), tb.steps[f.Path])
 	}
-	b := tb.openBranch(publicPath(f.Path+taskOf(f.Entry)+"/"), tb.steps[f.Path])
+	b := tb.openBranch(publicPath(f.Path+f.effect.Task+"/"), tb.steps[f.Path])
 	tb.in[b] = f.Path
 	return b
 }
@@ -290,7 +301,7 @@ type teamLogs []*teamLog
 // add adds an entry of a team's log, and returns the log. Without the beginning of the log, only the existence of its
 // agents is known.
 func (logs *teamLogs) add(e history.Entry, data []byte) *teamLog {
-	task := e.Path + taskOf(e)
+	task := e.Path + graph.ParseEffectID(e.ID).Task
 	i := slices.IndexFunc(*logs, func(l *teamLog) bool { return l.task == task })
 	if i < 0 {
 		i = len(*logs)

@@ -169,32 +169,6 @@ func EndRun(ctx context.Context, a *Archive, id, reason string) (Point, error) {
 	return at, err
 }
 
-// ExportRecords passes the records of a run to a function, oldest first, with what each one records.
-func (a *Archive) ExportRecords(ctx context.Context, id string, use func(history.Entry, journal.Record) error) error {
-	st, id, err := a.FindThread(ctx, id)
-	if err != nil {
-		return err
-	}
-	_, entries, err := a.ReadHistory(ctx, id)
-	if err != nil {
-		return err
-	}
-	for r, err := range journal.Records(ctx, st, id, journal.Range{}) {
-		if err != nil {
-			return err
-		}
-		last := len(entries) - 1
-		if last < 0 || entries[last].Seq != r.Seq {
-			break // it was written or pruned in the meantime
-		}
-		if err := use(entries[last], r); err != nil {
-			return err
-		}
-		entries = entries[:last]
-	}
-	return nil
-}
-
 // PruneResult describes what is left of a run.
 type PruneResult struct {
 	Run     string `json:"run"`

@@ -11,11 +11,10 @@ import (
 	"raddle.dev/graph/journal"
 )
 
-// A View is what the journal of a run says, from one pass over it: the state of the run, or that at an earlier point,
-// what happened in it until then, the calls of its models and tools, the parts that worked, and its checkpoints. What
-// its methods return is made of what was read; those with a context read what is missing: what came after an earlier
-// point, or other runs. A view is not safe for concurrent use.
-type View struct {
+// A Usage is what the journal of a run says of its state and of what its models have replied, from one pass over it: now
+// or at an earlier point. What its methods return is made of what was read, and of what came after an earlier point,
+// which they read when it is asked for. It is not safe for concurrent use.
+type Usage struct {
 	*Detail
 
 	archive *Archive
@@ -25,20 +24,31 @@ type View struct {
 	named   bool             // it began with the start of the run; of a copied turn, that is elsewhere
 	reading *history.Reading // of the thread
 	limit   int64            // the last record that counts; 0: the newest
-	parts   *parts           // nil: only what models have replied is wanted
+	parts   *parts           // of a View; nil: only what models have replied is wanted
 	models  Calls            // of the whole run, also after limit
 	points  []Checkpoint     // of the thread, oldest first
+}
+
+// A View is what the journal of a run says, from one pass over it: a [Usage], and what happened in the run until then,
+// the calls of its tools, and the parts that worked. Reading the tree also reads other runs that are parts of this one.
+// It is not safe for concurrent use.
+type View struct {
+	Usage
 }
 
 // ReadView reads all that the journal of a run says, now or at RUN@AT: see [Archive.ReadRunDetail]. It passes over the
 // journal once.
 func (a *Archive) ReadView(ctx context.Context, point string) (*View, error) {
-	return a.readView(ctx, point, newParts())
+	u, err := a.readUsage(ctx, point, newParts())
+	if err != nil {
+		return nil, err
+	}
+	return &View{*u}, nil
 }
 
-// ReadUsage is ReadView without what happened in the run: only the details, ReadModels and Points are there.
-func (a *Archive) ReadUsage(ctx context.Context, point string) (*View, error) {
-	return a.readView(ctx, point, nil)
+// ReadUsage is ReadView without what happened in the run.
+func (a *Archive) ReadUsage(ctx context.Context, point string) (*Usage, error) {
+	return a.readUsage(ctx, point, nil)
 }
 
 // ReadSession is ReadView now, and for the name of the thread of a session it has what happened in all its runs.
@@ -47,14 +57,17 @@ func (a *Archive) ReadSession(ctx context.Context, id string) (*View, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := newView(a, st, found, newParts())
-	v.turns = false
-	v.named = true
-	v.limit = found.last
-	return v, v.readFirst(ctx)
+	u := newUsage(a, st, found, newParts())
+	u.turns = false
+	u.named = true
+	u.limit = found.last
+	if err := u.readFirst(ctx); err != nil {
+		return nil, err
+	}
+	return &View{*u}, nil
 }
 
-func (a *Archive) readView(ctx context.Context, point string, p *parts) (*View, error) {
+func (a *Archive) readUsage(ctx context.Context, point string, p *parts) (*Usage, error) {
 	id, at, err := SplitPoint(point)
 	if err != nil {
 		return nil, err
@@ -63,18 +76,18 @@ func (a *Archive) readView(ctx context.Context, point string, p *parts) (*View, 
 	if err != nil {
 		return nil, err
 	}
-	v := newView(a, st, found, p)
-	v.limit = cmp.Or(at, found.last)
-	if err := v.readFirst(ctx); err != nil {
+	u := newUsage(a, st, found, p)
+	u.limit = cmp.Or(at, found.last)
+	if err := u.readFirst(ctx); err != nil {
 		return nil, err
 	}
-	return v, v.findOriginal(ctx)
+	return u, u.findOriginal(ctx)
 }
 
-// newView returns a view of a run that has read nothing.
-func newView(a *Archive, st *Store, at runRef, p *parts) *View {
+// newUsage returns what is known of a run that has read nothing.
+func newUsage(a *Archive, st *Store, at runRef, p *parts) *Usage {
 	_, _, kept := SessionOf(at.thread)
-	return &View{
+	return &Usage{
 		archive: a,
 		store:   st,
 		place:   at,
@@ -86,40 +99,47 @@ func newView(a *Archive, st *Store, at runRef, p *parts) *View {
 }
 
 // readFirst reads the thread, as far as it counts.
-func (v *View) readFirst(ctx context.Context) error {
-	if err := v.readRecords(ctx, v.limit); err != nil {
-		return v.store.pointError(ctx, journal.Point{Thread: v.place.thread, Seq: v.limit}, err)
+func (u *Usage) readFirst(ctx context.Context) error {
+	if err := u.readRecords(ctx, u.limit); err != nil {
+		return u.store.pointError(ctx, journal.Point{Thread: u.place.thread, Seq: u.limit}, err)
 	}
-	return v.describeRun(ctx)
+	return u.describeRun(ctx)
 }
 
 // Update reads what the run has recorded since the view was read, and only that, as long as no other turn of its
 // session has started. A view of an earlier point does not change. After an error, the view must not be used.
-func (v *View) Update(ctx context.Context) error {
-	if v.limit > 0 {
+func (u *Usage) Update(ctx context.Context) error {
+	if u.At > 0 {
 		return nil
 	}
-	run := v.Run
-	named := v.named
-	if err := v.readRecords(ctx, 0); err != nil {
+	run := u.Run
+	if !u.named {
+		if err := u.readAgain(ctx, u.Snapshot.Thread); err != nil || u.Run == run {
+			return err
+		}
+		return u.readAgain(ctx, run)
+	}
+	if err := u.readRecords(ctx, 0); err != nil {
 		return err
 	}
-	if err := v.describeRun(ctx); err != nil {
+	if err := u.describeRun(ctx); err != nil || u.Run == run {
 		return err
 	}
-	if named && v.Run == run {
-		return nil
-	}
-	read, err := v.archive.readView(ctx, run, v.emptyParts())
+	return u.readAgain(ctx, run)
+}
+
+// readAgain makes the view that of a run, by its id or by the name of its thread.
+func (u *Usage) readAgain(ctx context.Context, id string) error {
+	read, err := u.archive.readUsage(ctx, id, u.emptyParts())
 	if err == nil {
-		*v = *read
+		*u = *read
 	}
 	return err
 }
 
 // emptyParts returns parts that have read nothing, if the view has parts.
-func (v *View) emptyParts() *parts {
-	if v.parts == nil {
+func (u *Usage) emptyParts() *parts {
+	if u.parts == nil {
 		return nil
 	}
 	return newParts()
@@ -127,137 +147,146 @@ func (v *View) emptyParts() *parts {
 
 // readRecords adds the records of the thread that were not read yet, up to one of them (0: all). It fails with
 // [journal.ErrNoPoint] if that is not there.
-func (v *View) readRecords(ctx context.Context, upTo int64) error {
-	for r, err := range v.store.Read(ctx, v.place.thread, journal.Range{After: v.reading.Head(), UpTo: upTo}) {
+func (u *Usage) readRecords(ctx context.Context, upTo int64) error {
+	for r, err := range u.store.Read(ctx, u.place.thread, journal.Range{After: u.reading.Head(), UpTo: upTo}) {
 		if err != nil {
-			return fmt.Errorf("read thread %s: %w", v.place.thread, err)
+			return fmt.Errorf("read thread %s: %w", u.place.thread, err)
 		}
-		if err := v.addRecord(r); err != nil {
+		if err := u.addRecord(r); err != nil {
 			return err
 		}
 	}
-	head := v.reading.Head()
+	head := u.reading.Head()
 	if head > 0 && (upTo == 0 || head == upTo) {
 		return nil
 	}
-	_, err := history.Inspect(ctx, v.store.Store, v.place.thread, upTo) // says what is wrong
-	return cmp.Or(err, fmt.Errorf("%w %s: record %d", journal.ErrNoPoint, v.place.thread, upTo))
+	_, err := history.Inspect(ctx, u.store.Store, u.place.thread, upTo) // says what is wrong
+	return cmp.Or(err, fmt.Errorf("%w %s: record %d", journal.ErrNoPoint, u.place.thread, upTo))
 }
 
 // addRecord adds the next record of the thread.
-func (v *View) addRecord(r journal.Record) error {
-	first := v.reading.Head() == 0
-	e, c, err := v.reading.Add(r)
+func (u *Usage) addRecord(r journal.Record) error {
+	first := u.reading.Head() == 0
+	e, c, err := u.reading.Add(r)
 	if err != nil {
 		return err
 	}
 	if e.IsCheckpoint() || first && e.Kind == journal.KindSnapshot {
-		v.points = append(v.points, newCheckpoint(&e))
+		u.points = append(u.points, newCheckpoint(&e))
 	}
-	counts := v.limit == 0 || e.Seq <= v.limit
-	if v.turns && (e.Kind == journal.KindStart || e.Kind == journal.KindFork) && v.place.containsRecord(e.Seq) {
+	counts := u.limit == 0 || e.Seq <= u.limit
+	if u.turns && (e.Kind == journal.KindStart || e.Kind == journal.KindFork) && u.place.containsRecord(e.Seq) {
 		if counts {
-			v.beginTurn(&e)
+			u.beginTurn(&e)
 		} else {
-			v.place.last = e.Seq - 1
+			u.place.last = e.Seq - 1
 		}
 	}
-	if !v.place.containsRecord(e.Seq) {
+	if !u.place.containsRecord(e.Seq) {
 		return nil
 	}
-	if !counts || v.parts == nil {
-		return v.addReply(&e, r.Data)
+	if !counts || u.parts == nil {
+		return u.addReply(&e, r.Data)
 	}
 	f, err := newFact(e, c, r.Data)
 	if err != nil {
-		return fmt.Errorf("run %s, record %d: %w", v.place.run, e.Seq, err)
+		return fmt.Errorf("run %s, record %d: %w", u.place.run, e.Seq, err)
 	}
-	v.parts.addFact(f)
+	u.parts.addFact(f)
 	if f.reply != nil {
-		v.models.addRecorded(f.reply, &e)
+		u.models.addRecorded(f.reply, &e)
 	}
 	return nil
 }
 
 // addReply adds a record that counts only if it is the reply of a model.
-func (v *View) addReply(e *history.Entry, data []byte) error {
+func (u *Usage) addReply(e *history.Entry, data []byte) error {
 	if e.Kind != journal.KindEffect || !flow.IsReply(e.ID) {
 		return nil
 	}
 	r, err := flow.ReadReply(data)
 	if err != nil {
-		return fmt.Errorf("run %s, record %d: %w", v.place.run, e.Seq, err)
+		return fmt.Errorf("run %s, record %d: %w", u.place.run, e.Seq, err)
 	}
-	v.models.addRecorded(&r, e)
+	u.models.addRecorded(&r, e)
 	return nil
 }
 
 // beginTurn begins with the next run of a session.
-func (v *View) beginTurn(e *history.Entry) {
-	v.place.run = e.What
-	v.place.first = e.Seq
-	v.named = e.Kind == journal.KindStart
-	v.models = Calls{}
-	v.parts = v.emptyParts()
+func (u *Usage) beginTurn(e *history.Entry) {
+	u.place.run = e.What
+	u.place.first = e.Seq
+	u.named = e.Kind == journal.KindStart
+	u.models = Calls{}
+	u.parts = u.emptyParts()
 }
 
 // describeRun sets the details of the run by what was read of it.
-func (v *View) describeRun(ctx context.Context) (err error) {
-	at := journal.Point{Thread: v.place.thread, Seq: v.limit}
+func (u *Usage) describeRun(ctx context.Context) (err error) {
+	at := journal.Point{Thread: u.place.thread, Seq: u.limit}
 	again := func() (*history.Snapshot, error) {
-		if err := v.readRecords(ctx, 0); err != nil {
+		if err := u.readRecords(ctx, 0); err != nil {
 			return nil, err
 		}
-		return v.reading.Snapshot(ctx, v.store.Store)
+		return u.reading.Snapshot(ctx, u.store.Store)
 	}
-	live := v.store.Store
-	if v.limit > 0 {
+	live := u.store.Store
+	if u.limit > 0 {
 		live = nil
 	}
-	snap, err := v.reading.Snapshot(ctx, live)
+	snap, err := u.reading.Snapshot(ctx, live)
 	if err != nil {
 		return err
 	}
-	v.Detail, err = v.archive.newDetail(ctx, v.store, at, snap, again)
+	u.Detail, err = u.archive.newDetail(ctx, u.store, at, snap, again)
 	return err
 }
 
 // findOriginal reads the run again if it is a turn of a session that is not the one that was read: a copied turn, of
 // which the original may be in another thread, or a turn in whose place an earlier point of the session was named.
-func (v *View) findOriginal(ctx context.Context) error {
-	if v.named && (!v.turns || v.place.run == v.Run) {
+func (u *Usage) findOriginal(ctx context.Context) error {
+	if u.named && (!u.turns || u.place.run == u.Run) {
 		return nil
 	}
-	st, found, err := v.archive.locateRun(ctx, v.Run)
+	st, found, err := u.archive.locateRun(ctx, u.Run)
 	if err != nil {
 		return err
 	}
-	v.turns = false
-	v.named = false
-	if found.thread == v.place.thread && found.first == v.place.first {
+	u.turns = false
+	u.named = false
+	if found.thread == u.place.thread && found.first == u.place.first {
 		return nil
 	}
-	other := newView(v.archive, st, found, v.emptyParts())
+	other := newUsage(u.archive, st, found, u.emptyParts())
 	other.turns = false
-	other.limit = v.At
-	if err := other.readRecords(ctx, cmp.Or(v.At, found.last)); err != nil {
+	other.named = false
+	other.limit = u.limitIn(found.thread)
+	if err := other.readRecords(ctx, cmp.Or(other.limit, found.last)); err != nil {
 		return err
 	}
-	v.store = other.store
-	v.place = other.place
-	v.reading = other.reading
-	v.parts = other.parts
-	v.models = other.models
-	v.points = other.points
+	other.Detail = u.Detail
+	*u = *other
 	return nil
 }
 
+// limitIn returns the last record that counts in a thread that has the run (0: all of the run do). The records of a
+// branch have other numbers than those that it was copied from: of these, the ones up to the point that was copied.
+func (u *Usage) limitIn(thread string) int64 {
+	switch thread {
+	case u.place.thread:
+		return u.At
+	case u.Snapshot.From.Thread:
+		return u.Snapshot.From.Seq
+	}
+	return 0
+}
+
 // readRest reads what came after the last record that counts.
-func (v *View) readRest(ctx context.Context) error {
-	if v.limit == 0 {
+func (u *Usage) readRest(ctx context.Context) error {
+	if u.limit == 0 {
 		return nil
 	}
-	return v.readRecords(ctx, 0)
+	return u.readRecords(ctx, 0)
 }
 
 // Path returns the nodes of the run's own graph that it has entered. Those of a parallel step are in a list.
@@ -275,18 +304,18 @@ func (v *View) Searches() []flow.Search { return slices.Clip(v.parts.searches) }
 
 // ReadModels returns the model calls of the run, those of earlier drives too. Of a view of an earlier point, it returns
 // all that the run has made.
-func (v *View) ReadModels(ctx context.Context) (Calls, error) {
-	err := v.readRest(ctx)
-	c := v.models
+func (u *Usage) ReadModels(ctx context.Context) (Calls, error) {
+	err := u.readRest(ctx)
+	c := u.models
 	c.Models = slices.Clone(c.Models)
 	c.Flaws = slices.Clone(c.Flaws)
 	return c, err
 }
 
 // Points returns the checkpoints of the thread, newest first, also those after the point of the view.
-func (v *View) Points(ctx context.Context) ([]Checkpoint, error) {
-	err := v.readRest(ctx)
-	list := append([]Checkpoint{}, v.points...)
+func (u *Usage) Points(ctx context.Context) ([]Checkpoint, error) {
+	err := u.readRest(ctx)
+	list := append([]Checkpoint{}, u.points...)
 	slices.Reverse(list)
 	return list, err
 }

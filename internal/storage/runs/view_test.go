@@ -14,10 +14,10 @@ import (
 
 	"raddle.dev/agent"
 	"raddle.dev/graph"
-	"raddle.dev/graph/graphtest"
 	"raddle.dev/graph/history"
 	"raddle.dev/graph/journal"
 	"raddle.dev/internal/storage/config"
+	"raddle.dev/internal/storage/readtest"
 	"raddle.dev/llm"
 	"raddle.dev/llm/script"
 	"raddle.dev/team"
@@ -139,10 +139,10 @@ func describeView(t *testing.T, v *View) any {
 // A view that follows its run says after each record what one says that has read the run at once; and one of an earlier
 // point says that too.
 func TestViewFollows(t *testing.T) {
-	same := []cmp.Option{cmpopts.IgnoreUnexported(Branch{}), cmpopts.IgnoreFields(Info{}, "PID", "Host"), cmpopts.EquateEmpty()}
+	same := []cmp.Option{cmpopts.IgnoreUnexported(Branch{}, Info{}), cmpopts.IgnoreFields(Info{}, "PID", "Host"), cmpopts.EquateEmpty()}
 	for thread, recs := range recordRuns(t) {
 		t.Run(thread, func(t *testing.T) {
-			st := &graphtest.Counting{Memory: journal.NewMemory()}
+			st := &readtest.Counting{Memory: journal.NewMemory()}
 			a := NewArchive(config.Dirs{State: t.TempDir()}, "")
 			if err := a.AttachStore(st); err != nil {
 				t.Fatal(err)
@@ -209,7 +209,7 @@ func checkPoint(t *testing.T, whole *Archive, thread string, recs []journal.Reco
 
 // Each action of the archive that shows a run passes over its journal once.
 func TestPassesOverAJournal(t *testing.T) {
-	st := &graphtest.Counting{Memory: journal.NewMemory()}
+	st := &readtest.Counting{Memory: journal.NewMemory()}
 	a := NewArchive(config.Dirs{State: t.TempDir()}, "")
 	if err := a.AttachStore(st); err != nil {
 		t.Fatal(err)
@@ -225,6 +225,14 @@ func TestPassesOverAJournal(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	asking := &graph.Runner{Graph: compileAsking(t), Store: st}
+	if res, err := asking.Invoke(t.Context(), graph.Input{Thread: "q1", Run: "q1"}); err != nil || res.Status != graph.Waiting {
+		t.Fatal(res.Status, err)
+	}
+	answer := graph.Resume{Thread: "q1", Answers: []graph.Answer{{ID: "ask", Value: "sea"}}}
+	if res, err := asking.InvokeResume(t.Context(), answer); err != nil || res.Status != graph.Done {
+		t.Fatal(res.Status, err)
+	}
 	head := int64(0)
 	for rec, err := range st.Read(t.Context(), "r1", journal.Range{Heads: true}) {
 		if err != nil {
@@ -237,6 +245,15 @@ func TestPassesOverAJournal(t *testing.T) {
 			describeView(t, v)
 		}
 		return err
+	}
+	follow := func(id string) func(context.Context) error {
+		return func(ctx context.Context) (err error) {
+			f := a.FollowRun(id)
+			for more := true; more && err == nil; {
+				_, more, err = f.ReadEvents(ctx, false)
+			}
+			return err
+		}
 	}
 	for _, c := range []struct {
 		name   string
@@ -260,13 +277,9 @@ func TestPassesOverAJournal(t *testing.T) {
 			}
 			return err
 		}},
-		{"events", "r1", 1, func(ctx context.Context) (err error) {
-			f := a.FollowRun("r1")
-			for more := true; more && err == nil; {
-				_, more, err = f.ReadEvents(ctx, false)
-			}
-			return err
-		}},
+		{"events", "r1", 1, follow("r1")},
+		{"events of a run that has asked", "q1", 1, follow("q1")},
+		{"events of a turn, which is found among those of its session", session, 2, follow("s2")},
 	} {
 		_ = st.Take(c.thread)
 		if err := c.do(t.Context()); err != nil {
@@ -277,13 +290,14 @@ func TestPassesOverAJournal(t *testing.T) {
 		if got.Passes != c.passes {
 			t.Errorf("%s: %s over %d records, want %d passes", c.name, got, head, c.passes)
 		}
-		if c.thread == "r1" && c.passes == 1 && c.name != "events" && got.Records != int(head) {
+		if c.thread == "r1" && c.passes == 1 && got.Records != int(head) {
 			t.Errorf("%s: %d of %d records were read, want each once", c.name, got.Records, head)
 		}
 	}
 }
 
-// A turn that was copied into a branch is read where it was made.
+// A turn that was copied into a branch is read where it was made, up to the point that was copied, whichever record of
+// the branch is named.
 func TestViewOfACopiedTurn(t *testing.T) {
 	st := journal.NewMemory()
 	a := NewArchive(config.Dirs{State: t.TempDir()}, "")
@@ -291,26 +305,55 @@ func TestViewOfACopiedTurn(t *testing.T) {
 		t.Fatal(err)
 	}
 	session := NameSession("counter", "main")
-	r := &graph.Runner{Graph: compileCounter(t), Store: st}
-	if _, err := r.Invoke(t.Context(), graph.Input{Thread: session, Run: "s1", Label: "counter", Set: agent.Turn("How many?")}); err != nil {
-		t.Fatal(err)
+	for _, id := range []string{"s1", "s2"} {
+		r := &graph.Runner{Graph: compileCounter(t), Store: st}
+		if _, err := r.Invoke(t.Context(), graph.Input{Thread: session, Run: id, Label: "counter", Set: agent.Turn("How many?")}); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if err := history.Fork(t.Context(), st, session, 0, session+"~2"); err != nil {
-		t.Fatal(err)
-	}
-	v, err := a.ReadView(t.Context(), session+"~2")
+	first, err := a.ReadView(t.Context(), "s1")
 	if err != nil {
 		t.Fatal(err)
 	}
-	calls, err := v.ReadModels(t.Context())
-	if err != nil || calls.Count != 2 || len(v.ToolCalls()) != 2 || v.Session != "main~2" {
-		t.Errorf("%d calls of models and %d of tools in session %s, %v", calls.Count, len(v.ToolCalls()), v.Session, err)
+	for _, f := range []struct {
+		from string
+		at   int64
+		to   string
+	}{
+		{session, 0, session + "~2"},
+		{session, first.Snapshot.Head, session + "~3"},
+		{session + "~2", 0, session + "~4"},
+	} {
+		if err := history.Fork(t.Context(), st, f.from, f.at, f.to); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if err := v.Update(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if calls, err := v.ReadModels(t.Context()); err != nil || calls.Count != 2 {
-		t.Errorf("after an update, %d calls of models, %v", calls.Count, err)
+	for _, c := range []struct {
+		point   string
+		session string
+		run     string
+	}{
+		{"~2", "main~2", "s2"},
+		{"~2@1", "main~2", "s2"},
+		{"~3", "main~3", "s1"},
+		{"~3@1", "main~3", "s1"},
+		{"~4", "main~4", "s2"},
+		{"~4@1", "main~4", "s2"},
+	} {
+		v, err := a.ReadView(t.Context(), session+c.point)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, when := range []string{"read", "updated"} {
+			calls, err := v.ReadModels(t.Context())
+			if err != nil || calls.Count != 2 || len(v.Moments()) != len(first.Moments()) || len(v.ToolCalls()) != 2 || v.Run != c.run || v.Session != c.session {
+				t.Errorf("%s, %s: %d calls of models, %d moments and %d calls of tools of run %s in session %s, %v; want 2, %d and 2 of %s in %s",
+					c.point, when, calls.Count, len(v.Moments()), len(v.ToolCalls()), v.Run, v.Session, err, len(first.Moments()), c.run, c.session)
+			}
+			if err := v.Update(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
 }
 
@@ -340,7 +383,7 @@ func TestViewOfATurnBeforeItsStart(t *testing.T) {
 
 // What follows a turn of a session looks for it once, and does not show the turn after it.
 func TestFollowerStaysInItsTurn(t *testing.T) {
-	st := &graphtest.Counting{Memory: journal.NewMemory()}
+	st := &readtest.Counting{Memory: journal.NewMemory()}
 	a := NewArchive(config.Dirs{State: t.TempDir()}, "")
 	if err := a.AttachStore(st); err != nil {
 		t.Fatal(err)
@@ -365,7 +408,7 @@ func TestFollowerStaysInItsTurn(t *testing.T) {
 			t.Errorf("the next turn adds %d events, more %t, %v", len(next), more, err)
 		}
 	}
-	if got := st.Take(NameSession("counter", "other")); got != (graphtest.Reads{}) {
+	if got := st.Take(NameSession("counter", "other")); got != (readtest.Reads{}) {
 		t.Errorf("another session was read: %s", got)
 	}
 }

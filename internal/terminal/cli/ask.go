@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"raddle.dev/agent"
 	"raddle.dev/flow"
@@ -108,7 +109,7 @@ func (a *asker) checkFlagAnswer(q graph.Question, text string, distance int) err
 	case q.Kind == flow.KindTrust && text != "no":
 		return refuse("consent is given at a terminal, never by --answer")
 	case q.Kind == agent.KindPermission && distance > 0 && !slices.Contains(q.Options, text):
-		return refuse("it must be one of " + joinWords(q.Options) + "; to refuse with a reason, name the question: --answer " + wording.QuoteWord(q.ID+"=REASON"))
+		return refuse("it must be one of " + strings.Join(q.Options, ", ") + "; to refuse with a reason, name the question: --answer " + wording.QuoteWord(q.ID+"=REASON"))
 	}
 	return a.checkAnswer(q, text)
 }
@@ -147,7 +148,7 @@ func (a *asker) askPerson(ctx context.Context, q graph.Question, from string) (a
 		if err := a.checkAnswer(q, answer); !errors.As(err, &why) {
 			return answer, false, err
 		}
-		a.console.Screen.PrintLine(a.console.Screen.Paint(term.Yellow, plainText(flow.AnswerHeadline(why.Reason))))
+		a.console.Screen.PrintLine(a.console.Screen.Paint(term.Yellow, term.CleanText(flow.AnswerHeadline(why.Reason))))
 	}
 	switch {
 	case errors.Is(err, term.ErrLeftOpen) && a.skip != nil:

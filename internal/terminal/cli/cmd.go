@@ -56,23 +56,16 @@ func newGroup(op *opener, cmd *cobra.Command, commands ...*cobra.Command) *cobra
 	return cmd
 }
 
-// These are the output formats of commands. Only commands that drive a run have the last one.
-const (
-	formatText   = console.FormatText
-	formatJSON   = console.FormatJSON
-	formatStream = "stream-json"
-)
-
 // addOutputFlag adds the flag --output, which has only the formats that usage lists.
 func addOutputFlag(cmd *cobra.Command, format *string, usage string) {
-	formats := []string{formatText, formatJSON}
-	if strings.Contains(usage, formatStream) {
-		formats = append(formats, formatStream)
+	formats := []string{console.FormatText, console.FormatJSON}
+	if strings.Contains(usage, console.FormatStream) {
+		formats = append(formats, console.FormatStream)
 	}
 	if strings.Contains(usage, testrun.FormatJUnit) {
 		formats = append(formats, testrun.FormatJUnit)
 	}
-	cmd.Flags().StringVar(format, "output", formatText, usage)
+	cmd.Flags().StringVar(format, "output", console.FormatText, usage)
 	completeWords(cmd, "output", formats...)
 	cmd.PreRunE = func(*cobra.Command, []string) error { return checkFormat(*format, formats...) }
 }
@@ -140,7 +133,12 @@ func flagError(cmd *cobra.Command, err error) error {
 
 // suggestWord suggests one of a few words, or lists them.
 func suggestWord(wrong string, known []string) string {
-	return cmp.Or(wording.SuggestNearest(wrong, known, ""), "use one of "+joinWords(known))
+	return cmp.Or(wording.SuggestNearest(wrong, known, ""), "use one of "+strings.Join(known, ", "))
+}
+
+// badChoice returns the error of a flag whose value is none of a few words.
+func badChoice(flag, wrong string, known []string) error {
+	return badUsage(suggestWord(wrong, known), "%s %s: it must be one of %s", flag, wrong, strings.Join(known, ", "))
 }
 
 // completeWords completes a flag with a few words.

@@ -46,7 +46,7 @@ func runAgentsLs(_ context.Context, con *console.Console, p *app.Process, opts o
 	for _, place := range p.ListAgents() {
 		agents = append(agents, listAgent(p, place))
 	}
-	if len(agents) == 0 && opts.output == formatText {
+	if len(agents) == 0 && opts.output == console.FormatText {
 		con.Screen.PrintLine("raddle: there are no agents in " + p.Dirs.ShortPath(p.Dirs.Agents) + "\nnext: raddle agents new NAME")
 		return nil
 	}
@@ -202,7 +202,7 @@ func runAgentsPublish(ctx context.Context, con *console.Console, p *app.Process,
 	if err != nil {
 		return err
 	}
-	if opts.output == formatText {
+	if opts.output == console.FormatText {
 		con.PrintNote("raddle: agent '%s': %s", done.Agent, done.Describe())
 	}
 	return con.PrintResult(opts.output, done, func() string { return done.Hash })

@@ -99,7 +99,7 @@ func runChat(ctx context.Context, env *environment, opts chatOptions, args []str
 		}
 	}
 	if opts.theme != "" && !env.SetTheme(opts.theme) {
-		return badUsage(suggestWord(opts.theme, config.Themes), "--theme %s: it must be one of %s", opts.theme, joinWords(config.Themes))
+		return badChoice("--theme", opts.theme, config.Themes)
 	}
 	return runUntilSignal(ctx, func(ctx context.Context) error {
 		s := &chat.Session{

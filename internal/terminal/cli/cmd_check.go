@@ -64,11 +64,11 @@ func runCheck(ctx context.Context, con *console.Console, p *app.Process, opts ch
 		c := checkAgent(ctx, p, place, opts.strict)
 		all = append(all, c)
 		ok = ok && c.OK
-		if opts.output == formatText {
+		if opts.output == console.FormatText {
 			printChecked(con, p, &c)
 		}
 	}
-	if opts.output == formatJSON {
+	if opts.output == console.FormatJSON {
 		err := con.PrintJSON(struct {
 			OK     bool          `json:"ok"`
 			Agents []checkReport `json:"agents"`

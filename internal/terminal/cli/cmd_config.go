@@ -170,7 +170,7 @@ func runConfigSet(_ context.Context, con *console.Console, p *app.Process, _ noO
 	if err != nil {
 		return err
 	}
-	con.PrintNote("%s %s is %s in %s.", con.Screen.Paint(term.Green, "✓"), key, plainText(value), p.Dirs.ShortPath(path))
+	con.PrintNote("%s %s is %s in %s.", con.Screen.Paint(term.Green, "✓"), key, term.CleanText(value), p.Dirs.ShortPath(path))
 	if variable := "RADDLE_" + strings.ToUpper(key); p.ConfigEnviron.Get(variable) != "" {
 		con.PrintWarning(variable + " is set and is used instead")
 	}
@@ -203,7 +203,7 @@ func settingsText(list []config.Setting, asked bool) string {
 		term.NewColumn("FROM", func(s config.Setting) string { return s.Source }),
 	)
 	if len(unset) > 0 {
-		text += "\nNot set: " + joinWords(unset) + "\n"
+		text += "\nNot set: " + strings.Join(unset, ", ") + "\n"
 	}
 	return text
 }

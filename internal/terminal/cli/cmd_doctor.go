@@ -55,7 +55,7 @@ func runDoctor(ctx context.Context, op *opener, opts doctorOptions, args []strin
 	d.CheckStore(ctx)
 	d.CheckPrograms()
 	d.CheckBox(ctx)
-	if opts.output == formatText {
+	if opts.output == console.FormatText {
 		d.CheckTerminal(op.Screen, console.ShowsLinks(os.Getenv))
 	}
 	var failed error
@@ -80,7 +80,7 @@ func checkReply(ctx context.Context, con *console.Console, p *app.Process, d *do
 	}
 	if !opts.online {
 		g := newGuide(con, p)
-		if opts.output != formatText || g.Prompter == nil {
+		if opts.output != console.FormatText || g.Prompter == nil {
 			return
 		}
 		if yes, err := g.AskYesNo(ctx, "Send one short request to "+id+" to see whether it answers?"); err != nil || !yes {

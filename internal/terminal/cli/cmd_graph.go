@@ -47,7 +47,7 @@ With a run, the picture shows which nodes ran, how often and how long, what fail
 		Args:              checkArgCount(1, 1, "the agent"),
 		ValidArgsFunction: completeDrawn(op),
 	})
-	cmd.Flags().StringVar(&opts.format, "format", "", "draw as `FORMAT`: "+joinWords(draw.Formats()))
+	cmd.Flags().StringVar(&opts.format, "format", "", "draw as `FORMAT`: "+strings.Join(draw.Formats(), ", "))
 	cmd.Flags().StringVarP(&opts.file, "output", "o", "", "write to `FILE`; - is standard output")
 	cmd.Flags().StringVar(&opts.theme, "theme", string(draw.Light), "colours of SVG and PNG: `THEME` is light, dark or auto (an SVG follows its page; a PNG is dark)")
 	completeWords(cmd, "theme", draw.Themes()...)

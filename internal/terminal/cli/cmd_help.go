@@ -46,7 +46,7 @@ func runHelp(op *opener, root *cobra.Command, args []string) error {
 	case err == nil && found != root:
 		return refuseWords(op)(found, rest)
 	}
-	next := "the guides are " + joinWords(topicNames())
+	next := "the guides are " + strings.Join(topicNames(), ", ")
 	if near := wording.FindNearest(args[0], slices.Concat(commandNamesOf(root), topicNames(), guide.SectionNames())); near != "" {
 		next = "did you mean: raddle help " + near + "? " + strings.ToUpper(next[:1]) + next[1:]
 	}
@@ -117,7 +117,7 @@ func helpGuides(b *strings.Builder) {
 	for _, t := range guide.ListTopics() {
 		fmt.Fprintf(b, "  %-14s  %s\n", t.Name, t.Title)
 	}
-	fmt.Fprintf(b, "  also: %s\n", joinWords(guide.SectionNames()))
+	fmt.Fprintf(b, "  also: %s\n", strings.Join(guide.SectionNames(), ", "))
 }
 
 // versionOptions are the flags of "version".

@@ -45,7 +45,7 @@ If standard output is not a terminal, or with --output json, raddle lists the qu
   raddle inbox --output json`,
 		Args: checkArgCount(0, 0, ""),
 	})
-	cmd.Flags().BoolVar(&opts.noResume, "no-resume", false, "only record the answers; raddle resume continues the runs later")
+	cmd.Flags().BoolVar(&opts.noResume, "no-resume", false, "only record the answers: a server of the store continues the runs, or raddle resume")
 	addTraceFlag(cmd, &env.opener)
 	addOutputFlag(cmd, &opts.output, "write the questions as `FORMAT`: text or json")
 	return cmd
@@ -57,7 +57,7 @@ func runInbox(ctx context.Context, con *console.Console, p *app.Process, fg *for
 		return err
 	}
 	warnDamaged(con, damaged)
-	if opts.output == formatJSON {
+	if opts.output == console.FormatJSON {
 		return con.PrintJSON(inboxLines(list))
 	}
 	if len(list) == 0 {
@@ -115,32 +115,32 @@ func answerWord(open []graph.Question, q graph.Question) string {
 // printInbox writes the open questions as a table.
 func printInbox(con *console.Console, list []runs.OpenRun) {
 	table := term.NewTable(
-		term.NewColumn("RUN", func(o openQuestion) string { return o.run.Run }),
-		term.NewColumn("AGENT", func(o openQuestion) string { return runview.NameAgent(&o.run.Info) }),
-		term.NewColumn("SINCE", func(o openQuestion) string { return runview.FormatAge(time.Since(o.run.Updated)) }),
-		term.NewColumn("QUESTION", openQuestion.describe),
+		term.NewColumn("RUN", func(o inboxRow) string { return o.run.Run }),
+		term.NewColumn("AGENT", func(o inboxRow) string { return runview.NameAgent(&o.run.Info) }),
+		term.NewColumn("SINCE", func(o inboxRow) string { return runview.FormatAge(time.Since(o.run.Updated)) }),
+		term.NewColumn("QUESTION", inboxRow.describe),
 	)
 	for i := range list {
 		for _, q := range list[i].Open {
-			table.AddRow(openQuestion{&list[i], q})
+			table.AddRow(inboxRow{&list[i], q})
 		}
 	}
 	con.PrintTable(table)
 	con.PrintNote("next: raddle inbox on a terminal, or raddle resume RUN --answer TEXT")
 }
 
-// An openQuestion is a row of the inbox.
-type openQuestion struct {
+// An inboxRow is a row of the inbox.
+type inboxRow struct {
 	run *runs.OpenRun
 	graph.Question
 }
 
 // describe returns the question in one line.
-func (o openQuestion) describe() string {
-	first, _, _ := strings.Cut(plainText(o.Prompt), "\n")
+func (o inboxRow) describe() string {
+	first, _, _ := strings.Cut(term.CleanText(o.Prompt), "\n")
 	text := question.FormatName(o.Question) + ": " + wording.CutText(first, 60, "…")
 	if len(o.Options) > 0 {
-		text += " (" + plainText(joinWords(o.Options)) + ")"
+		text += " (" + term.CleanText(strings.Join(o.Options, ", ")) + ")"
 	}
 	if o.run.Status == runs.Running {
 		text += " " + runview.DescribeWait(o.run.Info)
@@ -163,7 +163,7 @@ func answerInbox(ctx context.Context, con *console.Console, p *app.Process, fg *
 	b := &inbox{console: con, process: p, foreground: fg, noResume: noResume}
 	for i := range list {
 		r := &list[i]
-		con.Screen.PrintLine(con.Screen.Paint(term.Cyan, fmt.Sprintf("(%d/%d) run %s, agent %s, %s", i+1, len(list), r.Run, plainText(r.Agent), runview.FormatAge(time.Since(r.Updated)))))
+		con.Screen.PrintLine(con.Screen.Paint(term.Cyan, fmt.Sprintf("(%d/%d) run %s, agent %s, %s", i+1, len(list), r.Run, term.CleanText(r.Agent), runview.FormatAge(time.Since(r.Updated)))))
 		if r.Status == runs.Running {
 			b.showDriven(r)
 			continue
@@ -226,7 +226,7 @@ func (b *inbox) answerRun(ctx context.Context, id string) error {
 }
 
 // recordAnswers asks the questions of a run and records the answers, without continuing it.
-func (b *inbox) recordAnswers(d *drive) error {
+func (b *inbox) recordAnswers(d *drivenRun) error {
 	defer d.run.Close()
 	d.stop = newStopper(b.console, b.foreground)
 	defer d.stop.close()

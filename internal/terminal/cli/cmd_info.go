@@ -112,7 +112,7 @@ func formatInfo(r *infoReport, short func(string) string) string {
 	for _, a := range r.Agents {
 		names = append(names, a.Name)
 	}
-	text.AddField("agents", short(r.Dirs.Agents)+" ("+cmp.Or(joinWords(names), "none")+")")
+	text.AddField("agents", short(r.Dirs.Agents)+" ("+cmp.Or(strings.Join(names, ", "), "none")+")")
 	for _, f := range r.Files {
 		addFile(f.What, f.Path, f.Exists)
 	}
@@ -132,20 +132,20 @@ func formatInfo(r *infoReport, short func(string) string) string {
 		}
 		line += c.DescribeAccess()
 		if len(c.Models) > 0 {
-			line += ": " + joinWords(c.Models)
+			line += ": " + strings.Join(c.Models, ", ")
 		}
 		text.AddField("client", line)
 	}
 	var without []string
 	for _, c := range r.Clients {
 		if c.Lacks != "" {
-			text.AddField("no access", plainText(c.Client+": "+c.Lacks))
+			text.AddField("no access", term.CleanText(c.Client+": "+c.Lacks))
 		}
 		if c.Needs != "" {
 			without = append(without, c.Client)
 		}
 	}
-	text.AddField("without key", joinWords(without))
+	text.AddField("without key", strings.Join(without, ", "))
 	text.AddField("optional", strings.Join(missing, "\n"))
 	return text.String()
 }
@@ -158,7 +158,7 @@ type agentReport struct {
 	Description string `json:"description"`
 	Version     string `json:"version"`
 	Model       string `json:"model"`
-	// of the agent of a config.yaml, with placeholders replaced
+	// Instructions are those of the agent of a config.yaml, with placeholders replaced.
 	Instructions string               `json:"instructions,omitempty"`
 	Start        string               `json:"start"`
 	Nodes        []nodeReport         `json:"nodes"`
@@ -250,7 +250,7 @@ func agentText(r *agentReport, short func(string) string) string {
 		text.AddField("tool", t.Name+": "+t.Description)
 	}
 	for _, s := range r.Skills {
-		text.AddField("skill", s.Name+": "+plainText(s.Description))
+		text.AddField("skill", s.Name+": "+term.CleanText(s.Description))
 	}
 	for _, n := range r.Nodes {
 		text.AddField("node", fmt.Sprintf("%s (%s) %s", n.ID, n.Type, n.Description))

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -125,7 +126,7 @@ func runLogout(_ context.Context, op *opener, _ noOptions, args []string) error 
 	case place == keystore.Nowhere:
 		next := "raddle info shows where keys come from"
 		if names, _ := op.process.Keys.Names(); len(names) > 0 {
-			next = "there are keys of " + joinWords(names)
+			next = "there are keys of " + strings.Join(names, ", ")
 		}
 		return badUsage(next, "no key of %q is stored", client)
 	}

@@ -94,11 +94,11 @@ func runMCPLs(_ context.Context, con *console.Console, p *app.Process, opts outp
 func runMCPTest(ctx context.Context, con *console.Console, p *app.Process, _ noOptions, args []string) error {
 	tools, left, err := p.Tools.TryServer(ctx, args[0])
 	for _, problem := range left {
-		con.PrintWarning(plainText(problem.Error()))
+		con.PrintWarning(term.CleanText(problem.Error()))
 	}
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprint(con.Out, plainText(strings.TrimSpace(mcpsetup.DescribeTools(args[0], tools)))+"\n")
+	_, err = fmt.Fprint(con.Out, term.CleanText(strings.TrimSpace(mcpsetup.DescribeTools(args[0], tools)))+"\n")
 	return err
 }

@@ -56,7 +56,7 @@ func runMemoryList(ctx context.Context, con *console.Console, p *app.Process, op
 	if err != nil {
 		return err
 	}
-	if opts.output == formatJSON {
+	if opts.output == console.FormatJSON {
 		return con.PrintJSON(list)
 	}
 	if len(list) == 0 {
@@ -64,8 +64,8 @@ func runMemoryList(ctx context.Context, con *console.Console, p *app.Process, op
 		return nil
 	}
 	table := term.NewTable(
-		term.NewColumn("OF", func(e memory.Entry) string { return plainText(e.Namespace) }),
-		term.NewColumn("KEY", func(e memory.Entry) string { return plainText(e.Key) }),
+		term.NewColumn("OF", func(e memory.Entry) string { return term.CleanText(e.Namespace) }),
+		term.NewColumn("KEY", func(e memory.Entry) string { return term.CleanText(e.Key) }),
 		term.NewColumn("SAVED", func(e memory.Entry) string { return e.Updated.Local().Format(time.DateOnly) }),
 		term.NewColumn("EXPIRES", func(e memory.Entry) string {
 			if e.Expires.IsZero() {
@@ -73,7 +73,7 @@ func runMemoryList(ctx context.Context, con *console.Console, p *app.Process, op
 			}
 			return e.Expires.Local().Format(time.DateOnly)
 		}),
-		term.NewColumn("VALUE", func(e memory.Entry) string { return plainText(string(e.Value)) }),
+		term.NewColumn("VALUE", func(e memory.Entry) string { return term.CleanText(string(e.Value)) }),
 	)
 	for _, e := range list {
 		table.AddRow(e)
@@ -101,7 +101,7 @@ func runMemoryShow(ctx context.Context, con *console.Console, p *app.Process, op
 	if err != nil {
 		return explainMissing(err, namespace, args[0])
 	}
-	return con.PrintResult(opts.output, e, func() string { return plainText(string(e.Value)) })
+	return con.PrintResult(opts.output, e, func() string { return term.CleanText(string(e.Value)) })
 }
 
 func runMemoryRemove(ctx context.Context, con *console.Console, p *app.Process, opts memoryOptions, args []string) error {
@@ -114,7 +114,7 @@ func runMemoryRemove(ctx context.Context, con *console.Console, p *app.Process, 
 		if err := st.DeleteEntry(ctx, namespace, key); err != nil {
 			return explainMissing(err, namespace, key)
 		}
-		con.PrintNote("removed %q of %s", plainText(key), plainText(namespace))
+		con.PrintNote("removed %q of %s", term.CleanText(key), term.CleanText(namespace))
 	}
 	return nil
 }
@@ -138,6 +138,6 @@ func runMemoryExport(ctx context.Context, con *console.Console, p *app.Process, 
 			text, _ := json.Marshal(e) // Put has checked its value
 			lines = append(lines, string(text))
 		}
-		return plainText(strings.Join(lines, "\n"))
+		return term.CleanText(strings.Join(lines, "\n"))
 	})
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"raddle.dev/internal/base/term"
 	"raddle.dev/internal/process/app"
 	"raddle.dev/internal/process/provider"
 	"raddle.dev/internal/terminal/console"
@@ -60,7 +61,7 @@ func newModelsLsCommand(op *opener) *cobra.Command {
 
 func runModelsLs(_ context.Context, con *console.Console, p *app.Process, opts outputOptions, _ []string) error {
 	models := p.Models.ListModels()
-	if len(models) == 0 && opts.output == formatText {
+	if len(models) == 0 && opts.output == console.FormatText {
 		con.Screen.PrintLine("raddle: no client is ready\nnext: " + missingModelHint(p, "AGENT"))
 		return nil
 	}
@@ -73,9 +74,9 @@ func runModelsLs(_ context.Context, con *console.Console, p *app.Process, opts o
 func catalogueText(con *console.Console, p *app.Process) string {
 	known, err := p.Models.Catalogue().About()
 	if err != nil {
-		con.PrintWarning(plainText(err.Error()))
+		con.PrintWarning(term.CleanText(err.Error()))
 	}
-	return fmt.Sprintf("\nWindows and prices: %s, %s (newer ones: raddle models update)\n", plainText(known.Source), known.Date)
+	return fmt.Sprintf("\nWindows and prices: %s, %s (newer ones: raddle models update)\n", term.CleanText(known.Source), known.Date)
 }
 
 // modelsTestOptions are the flags of "models test".
@@ -105,7 +106,7 @@ func runModelsTest(ctx context.Context, con *console.Console, p *app.Process, op
 		return err
 	}
 	con.Leave = "send nothing"
-	view := &modelview.TestView{Out: con.Out, Screen: con.Screen, Hidden: opts.output == formatJSON}
+	view := &modelview.TestView{Out: con.Out, Screen: con.Screen, Hidden: opts.output == console.FormatJSON}
 	if err := newGuide(con, p).AskToSend(ctx, view.DescribePlan(target), opts.yes); err != nil {
 		return endInterrupted(err)
 	}

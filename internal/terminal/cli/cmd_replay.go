@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"raddle.dev/internal/base/failure"
+	"raddle.dev/internal/base/term"
 	"raddle.dev/internal/base/wording"
 	"raddle.dev/internal/process/app"
 	"raddle.dev/internal/proving/replay"
@@ -171,7 +172,7 @@ func writeCase(ctx context.Context, con *console.Console, p *app.Process, run st
 		return err
 	}
 	for _, f := range failures {
-		con.PrintWarning("the case does not pass yet: " + plainText(f.Message))
+		con.PrintWarning("the case does not pass yet: " + term.CleanText(f.Message))
 	}
 	con.PrintNote("raddle: a test case of run %s is in %s", job.Recording.Run, p.Dirs.ShortPath(path))
 	con.PrintNote("next: raddle test %s", wording.QuoteWord(p.Dirs.ShortPath(path)))

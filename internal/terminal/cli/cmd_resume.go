@@ -7,8 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"raddle.dev/flow"
-	"raddle.dev/graph"
 	"raddle.dev/internal/process/app"
 	"raddle.dev/internal/storage/runs"
 	"raddle.dev/internal/terminal/console"
@@ -65,7 +63,7 @@ The run continues after its last recorded result. The prompt, the model and the 
 func runResume(ctx context.Context, env *environment, opts resumeOptions, args []string) error {
 	doubt, ok := tool.ParseDoubt(opts.inDoubt)
 	if !ok && opts.inDoubt != "" {
-		return badUsage(suggestWord(opts.inDoubt, tool.Doubts), "--in-doubt %s: it must be one of %s", opts.inDoubt, joinWords(tool.Doubts))
+		return badChoice("--in-doubt", opts.inDoubt, tool.Doubts)
 	}
 	mode, err := parseMode(opts.mode)
 	if err != nil {
@@ -99,7 +97,7 @@ func runResume(ctx context.Context, env *environment, opts resumeOptions, args [
 
 // printOver prints the result of a run that is over, as the run did.
 func printOver(ctx context.Context, con *console.Console, p *app.Process, over *runs.EndedError, format string) error {
-	if format == formatText {
+	if format == console.FormatText {
 		con.Out.PrintText(over.Output)
 		return nil
 	}
@@ -107,16 +105,8 @@ func printOver(ctx context.Context, con *console.Console, p *app.Process, over *
 	if err != nil {
 		return err
 	}
-	r := emptyReport(exitStale, over)
-	r.thread = detail.Snapshot.Thread
-	r.Run, r.Agent, r.Status = &detail.Run, &detail.Agent, detail.Snapshot.Status.String()
-	if over.Status == graph.Done {
-		o := flow.OutcomeOf(graph.Result{Status: graph.Done, Value: detail.Snapshot.Result})
-		r.Output = &o.Output
-		r.ExitCode = o.ExitCode
-		r.Error = nil
-	}
-	if err := fromJournal(p, detail, r); err != nil {
+	r, err := viewReport(p, detail)
+	if err != nil {
 		return err
 	}
 	writeReport(con, format, r, 1)

@@ -183,7 +183,7 @@ func parseMode(flag string) (*permission.ModeSwitch, error) {
 	}
 	m, ok := permission.ParseMode(flag)
 	if !ok {
-		return nil, badUsage(suggestWord(flag, permission.Modes), "--mode %s: it must be one of %s", flag, joinWords(permission.Modes))
+		return nil, badChoice("--mode", flag, permission.Modes)
 	}
 	return permission.NewModeSwitch(m), nil
 }
@@ -233,8 +233,8 @@ func dryRun(con *console.Console, p *app.Process, run *app.Run, format string) e
 		r.Notes = append(r.Notes, "the permission mode is "+string(mode)+"; raddle tools ls AGENT --mode "+string(mode)+" shows which tools ask")
 	}
 	noteFindings(con, p, run.Agent)
-	if format == formatStream {
-		format = formatJSON
+	if format == console.FormatStream {
+		format = console.FormatJSON
 	}
 	return con.PrintResult(format, r, r.String)
 }
@@ -260,7 +260,7 @@ func dryReportOn(a *flow.Agent, prompt string) *dryReport {
 		}
 	}
 	if len(r.Servers) > 0 {
-		r.Notes = append(r.Notes, "the tools of MCP servers are unknown until the servers start: "+joinWords(r.Servers))
+		r.Notes = append(r.Notes, "the tools of MCP servers are unknown until the servers start: "+strings.Join(r.Servers, ", "))
 	}
 	return r
 }
@@ -313,7 +313,7 @@ func (r *dryReport) String() string {
 // writeSection returns a text below its heading, or "" for an empty text.
 func writeSection(b *strings.Builder, title, text string) {
 	if text = strings.TrimSpace(text); text != "" {
-		fmt.Fprintf(b, "\n[%s]\n%s\n", title, plainText(text))
+		fmt.Fprintf(b, "\n[%s]\n%s\n", title, term.CleanText(text))
 	}
 }
 

@@ -3,11 +3,11 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"raddle.dev/graph"
 	"raddle.dev/internal/base/term"
 	"raddle.dev/internal/base/wording"
 	"raddle.dev/internal/process/app"
@@ -57,28 +57,22 @@ func newRunsLsCommand(op *opener) *cobra.Command {
 		Args: checkArgCount(0, 0, ""),
 	})
 	addOutputFlag(cmd, &opts.output, "write the list as `FORMAT`: text or json")
-	cmd.Flags().StringVar(&opts.status, "status", "", "only runs with this `STATUS`: done, waiting, failed, crashed, running, ...")
+	cmd.Flags().StringVar(&opts.status, "status", "", "only runs with this `STATUS`: "+strings.Join(runs.Statuses(), ", "))
 	cmd.Flags().StringVar(&opts.agent, "agent", "", "only runs of this `AGENT`")
 	cmd.Flags().BoolVar(&opts.tree, "tree", false, "list runs, forks below what they were forked from, with the agents and nodes that worked in each")
 	cmd.Flags().IntVarP(&opts.limit, "limit", "n", -1, "at most `N` runs; 0: all (default 100 as text, all as json)")
-	completeWords(cmd, "status", append(statusNames(), runs.Running, runs.GivenUp)...)
+	completeWords(cmd, "status", runs.Statuses()...)
 	return cmd
-}
-
-// statusNames returns the statuses by which runs can be listed.
-func statusNames() []string {
-	var names []string
-	for s := graph.Done; s <= graph.Crashed; s++ {
-		names = append(names, s.String())
-	}
-	return names
 }
 
 // defaultRuns is how many runs a list for people shows.
 const defaultRuns = 100
 
 func runRunsLs(ctx context.Context, con *console.Console, p *app.Process, opts runsLsOptions, _ []string) error {
-	if opts.limit < 0 && opts.output == formatText {
+	if opts.status != "" && !slices.Contains(runs.Statuses(), opts.status) {
+		return badChoice("--status", opts.status, runs.Statuses())
+	}
+	if opts.limit < 0 && opts.output == console.FormatText {
 		opts.limit = defaultRuns
 	}
 	if opts.tree {
@@ -100,7 +94,7 @@ func runRunsLs(ctx context.Context, con *console.Console, p *app.Process, opts r
 		}
 	}
 	defer noteOlderRuns(con, more)
-	if opts.output == formatJSON {
+	if opts.output == console.FormatJSON {
 		return con.PrintJSON(list)
 	}
 	sums, err := summarizeRuns(ctx, p, list)
@@ -166,7 +160,7 @@ func printRunTree(ctx context.Context, con *console.Console, p *app.Process, opt
 		return err
 	}
 	defer noteOlderRuns(con, more)
-	if opts.output == formatJSON {
+	if opts.output == console.FormatJSON {
 		return con.PrintJSON(listed)
 	}
 	sums, err := summarizeRuns(ctx, p, list)

@@ -38,7 +38,7 @@ func runRunsDiff(ctx context.Context, con *console.Console, p *app.Process, opts
 	if err != nil {
 		return err
 	}
-	if opts.output == formatJSON {
+	if opts.output == console.FormatJSON {
 		return con.PrintJSON(struct {
 			From    runs.Point    `json:"from"`
 			To      runs.Point    `json:"to"`
@@ -162,5 +162,5 @@ func describeAuthor(a *runs.Author) string {
 	for _, n := range a.Nodes {
 		names = append(names, a.Path+n)
 	}
-	return joinWords(names)
+	return strings.Join(names, ", ")
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -109,7 +110,7 @@ func runRunsEdit(ctx context.Context, con *console.Console, p *app.Process, opts
 	for _, s := range set {
 		keys = append(keys, s.Key)
 	}
-	con.PrintNote("raddle: run %s is edited at @%d: %s\nnext: raddle resume %s", at.Run, at.At, joinWords(keys), at.Run)
+	con.PrintNote("raddle: run %s is edited at @%d: %s\nnext: raddle resume %s", at.Run, at.At, strings.Join(keys, ", "), at.Run)
 	return con.PrintResult(opts.output, struct {
 		runs.Point
 		Keys []string `json:"keys"`

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"raddle.dev/graph/history"
+	"raddle.dev/internal/base/term"
 	"raddle.dev/internal/process/app"
 	"raddle.dev/internal/report/story"
 	"raddle.dev/internal/terminal/console"
@@ -53,7 +54,7 @@ func lineOf(e *history.Entry) historyLine {
 }
 
 func runRunsHistory(ctx context.Context, con *console.Console, p *app.Process, opts runsHistoryOptions, args []string) error {
-	if opts.output == formatText && !opts.raw {
+	if opts.output == console.FormatText && !opts.raw {
 		return printStory(ctx, con, p, args[0])
 	}
 	_, entries, err := p.Runs.ReadHistory(ctx, args[0])
@@ -69,10 +70,10 @@ func runRunsHistory(ctx context.Context, con *console.Console, p *app.Process, o
 		for _, l := range lines {
 			text := fmt.Sprintf("%6d  %s  %-9s %s", l.Seq, l.Time.Local().Format("15:04:05.000"), l.Kind, l.Path+l.What)
 			if len(l.Next) > 0 {
-				text += " -> " + joinWords(l.Next)
+				text += " -> " + strings.Join(l.Next, ", ")
 			}
 			if l.By != "" {
-				text += " (by " + plainText(l.By) + ")"
+				text += " (by " + term.CleanText(l.By) + ")"
 			}
 			b.WriteString(strings.TrimRight(text, " ") + "\n")
 		}

@@ -113,14 +113,14 @@ func formatRun(s *overview.Run, wholeState bool) string {
 	row("session", s.Session)
 	if r := s.Start; r != nil {
 		row("directory", r.Dir)
-		row("model", plainText(joinWords(s.Usage.Models)))
+		row("model", term.CleanText(strings.Join(s.Usage.Models, ", ")))
 		row("variables", formatVariables(r.Variables))
 		row("prompt", r.Prompt)
 		if above := r.Parent; above != nil {
-			row("part of", "run "+above.Run+", "+plainText(above.Question))
+			row("part of", "run "+above.Run+", "+term.CleanText(above.Question))
 		}
 		for _, node := range slices.Sorted(maps.Keys(r.Templates)) {
-			row("template", "of "+node+", changed in this run: "+plainText(r.Templates[node]))
+			row("template", "of "+node+", changed in this run: "+term.CleanText(r.Templates[node]))
 		}
 	}
 	if s.From != nil {
@@ -131,15 +131,15 @@ func formatRun(s *overview.Run, wholeState bool) string {
 	row("active", fmt.Sprintf("%.2fs", s.Seconds))
 	if !s.Talks {
 		row("path", pathText(s.Path))
-		row("next", joinWords(s.Next))
+		row("next", strings.Join(s.Next, ", "))
 	}
 	if u := s.Usage; u.Calls > 0 {
-		row("usage", formatUsage(u))
+		row("usage", runview.FormatUsage(u))
 	}
 	row("said", words.DescribeSaid(s.Moments, s.Calls))
 	row("tree", runview.FormatTree(&s.Tree))
 	for _, w := range s.Warnings {
-		row("warning", plainText(w))
+		row("warning", term.CleanText(w))
 	}
 	row("found", searchesText(s.Searches))
 	for _, q := range s.Questions {
@@ -168,7 +168,7 @@ func searchesText(searches []flow.Search) string {
 	for _, s := range searches {
 		fmt.Fprintf(&b, "%s\n", story.ShortenLine(s.Query))
 		for _, c := range s.Chunks {
-			fmt.Fprintf(&b, "  %s, part %d: %s\n", plainText(c.Source), c.Index+1, story.ShortenLine(c.Text))
+			fmt.Fprintf(&b, "  %s, part %d: %s\n", term.CleanText(c.Source), c.Index+1, story.ShortenLine(c.Text))
 		}
 	}
 	return b.String()
@@ -191,7 +191,7 @@ func formatPoints(s *overview.Run) string {
 		}
 		text := pointText(&c)
 		if m := moments[c.At]; m != nil && c.Kind == journal.KindStep.String() && len(m.From) > 0 {
-			text = joinWords(m.From) + cmp.Or(story.ArrowTo(c.Next), " → end")
+			text = strings.Join(m.From, ", ") + cmp.Or(story.ArrowTo(c.Next), " → end")
 			if !m.Inner {
 				text += story.WrittenText(m.Keys)
 			}
@@ -219,7 +219,7 @@ func pointText(c *runs.Checkpoint) string {
 		what += " in " + pointPlace(c)
 	}
 	if len(c.Next) > 0 {
-		what += ", then " + joinWords(c.Next)
+		what += ", then " + strings.Join(c.Next, ", ")
 	}
 	return what
 }
@@ -239,7 +239,7 @@ func pathText(path []any) string {
 		case string:
 			parts = append(parts, p)
 		case []string:
-			parts = append(parts, "["+joinWords(p)+"]")
+			parts = append(parts, "["+strings.Join(p, ", ")+"]")
 		}
 	}
 	const most = 40
@@ -278,7 +278,7 @@ func stateText(state json.RawMessage, talks, whole bool) string {
 		if isEmptyValue(value) || !whole && talks && key != agent.Todo.Name() {
 			continue
 		}
-		lines := yamlLines(plainText(key), value)
+		lines := yamlLines(term.CleanText(key), value)
 		if more := len(lines) - maxStateLines; !whole && more > 1 {
 			lines = append(lines[:maxStateLines], fmt.Sprintf("  … %s: --state", wording.FormatCount(more, "more line")))
 		}
@@ -286,7 +286,7 @@ func stateText(state json.RawMessage, talks, whole bool) string {
 			if !whole {
 				l = wording.CutText(l, maxStateText, "…")
 			}
-			b.WriteString(strings.TrimRight(plainText(l), " ") + "\n")
+			b.WriteString(strings.TrimRight(term.CleanText(l), " ") + "\n")
 		}
 	}
 	return b.String()

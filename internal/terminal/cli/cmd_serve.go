@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"raddle.dev/internal/base/term"
 	"raddle.dev/internal/process/app"
@@ -83,14 +84,32 @@ next raddle serve with the same state directory continues them.`,
 	flags.IntVar(&opts.Limits.Streams, "max-streams", 0, "answer at most `N` requests of a token at once, such as streams of events (default 512, or fewer if few files may be open)")
 	flags.BoolVar(&opts.allowPaths, "allow-paths", false, "let requests name an agent by its path")
 	flags.DurationVar(&opts.Grace, "grace", defaultGrace, fmt.Sprintf("how long the current steps may take when the server ends (default %s)", defaultGrace))
-	flags.StringSliceVar(&opts.disable, "disable", nil, "do not offer `PROTOCOL`: "+joinWords(protocolNames())+" (repeatable)")
+	flags.StringSliceVar(&opts.disable, "disable", nil, "do not offer `PROTOCOL`: "+strings.Join(protocolNames(), ", ")+" (repeatable)")
 	flags.BoolVar(&opts.noWorker, "no-worker", false, "answer requests and drive no run: the other servers of the store do")
 	flags.BoolVar(&opts.workerOnly, "worker-only", false, "drive the runs of the store and listen nowhere")
 	flags.BoolVar(&opts.open, "open", false, "open the browser, which is then logged in")
 	flags.BoolVar(&opts.printOpenAPI, "print-openapi", false, "print the document that describes the API, and end")
 	completeWords(cmd, "disable", protocolNames()...)
+	cmd.PreRunE = refuseIdleFlags
 	cmd.AddCommand(newServeTokenCommand(op))
 	return cmd
+}
+
+// refuseIdleFlags refuses the flags of "serve" that a server does not need which listens nowhere.
+func refuseIdleFlags(cmd *cobra.Command, _ []string) error {
+	if only, err := cmd.Flags().GetBool("worker-only"); !only {
+		return err
+	}
+	var idle []string
+	cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
+		if f.Changed && !slices.Contains([]string{"worker-only", "no-worker", "max-runs", "grace"}, f.Name) {
+			idle = append(idle, "--"+f.Name)
+		}
+	})
+	if idle == nil {
+		return nil
+	}
+	return badUsage("leave them out, or leave out --worker-only", "--worker-only listens nowhere, so that it cannot have %s", strings.Join(idle, ", "))
 }
 
 func runServe(ctx context.Context, con *console.Console, p *app.Process, opts serveOptions, _ []string) (err error) {
@@ -382,7 +401,7 @@ func runServeTokenLs(_ context.Context, con *console.Console, p *app.Process, op
 	for _, t := range list {
 		lines = append(lines, listedToken{t.Name, t.Scopes, t.Created, t.Expires, t.IsExpired(time.Now()), tokens.LastUse(t)})
 	}
-	if opts.output == formatJSON {
+	if opts.output == console.FormatJSON {
 		return con.PrintJSON(lines)
 	}
 	if len(lines) == 0 {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"raddle.dev/internal/base/term"
 	"raddle.dev/internal/base/wording"
 	"raddle.dev/internal/process/app"
 	"raddle.dev/internal/storage/storetool"
@@ -57,7 +58,7 @@ func runStoreCheck(ctx context.Context, con *console.Console, p *app.Process, op
 			fmt.Fprintf(&b, "%s@%d: %s\n", f.Thread, f.Record, f.What)
 		}
 		fmt.Fprintf(&b, "%s: %s with %s, %s", at.Place(), countJournals(result.Threads, result.Bundles), wording.FormatCount(int(result.Records), "record"), wording.FormatCount(len(result.Faults), "fault"))
-		return plainText(b.String())
+		return term.CleanText(b.String())
 	})
 	if err == nil && len(result.Faults) > 0 {
 		return silentExit{exitInvalid}
@@ -107,10 +108,10 @@ func runStoreCopy(ctx context.Context, con *console.Console, p *app.Process, opt
 		con.PrintNote("raddle: these runs are marked as foreign, because %s is not the store of this configuration: each asks before it continues\nnext: to copy runs of your own, name the store: RADDLE_STORE=%s raddle store copy FROM TO", source.Place(), source.URL())
 	}
 	err = con.PrintResult(opts.output, result, func() string {
-		return plainText(fmt.Sprintf("copied to %s: %s with %s; %d were there already", at.Place(), countJournals(result.Threads, result.Bundles), wording.FormatCount(int(result.Records), "record"), result.Equal))
+		return term.CleanText(fmt.Sprintf("copied to %s: %s with %s; %d were there already", at.Place(), countJournals(result.Threads, result.Bundles), wording.FormatCount(int(result.Records), "record"), result.Equal))
 	})
 	if err == nil && len(result.Busy) > 0 {
-		return &exitError{code: exitStale, next: "copy again when they have stopped", err: fmt.Errorf("not copied, because a process drives them: %s", joinWords(result.Busy))}
+		return &exitError{code: exitStale, next: "copy again when they have stopped", err: fmt.Errorf("not copied, because a process drives them: %s", strings.Join(result.Busy, ", "))}
 	}
 	return err
 }
@@ -129,7 +130,7 @@ func runStoreMigrate(_ context.Context, con *console.Console, p *app.Process, _ 
 	if err != nil {
 		return err
 	}
-	con.PrintNote("%s has the newest schema.", plainText(at.Place()))
+	con.PrintNote("%s has the newest schema.", term.CleanText(at.Place()))
 	return st.Close()
 }
 
@@ -151,5 +152,5 @@ func runStoreStats(ctx context.Context, con *console.Console, p *app.Process, op
 	if err != nil {
 		return err
 	}
-	return con.PrintResult(opts.output, result, func() string { return plainText(at.Place() + "\n" + result.Text()) })
+	return con.PrintResult(opts.output, result, func() string { return term.CleanText(at.Place() + "\n" + result.Text()) })
 }

@@ -63,7 +63,7 @@ func runToolsLs(_ context.Context, con *console.Console, p *app.Process, opts to
 	if err != nil {
 		return err
 	}
-	if opts.output == formatText {
+	if opts.output == console.FormatText {
 		defer printProblems(con, l)
 	}
 	return con.PrintResult(opts.output, l, func() string { return toolsText(l) })
@@ -104,7 +104,7 @@ func toolsText(l *toolbox.ToolList) string {
 
 func firstLine(s string) string {
 	s, _, _ = strings.Cut(strings.TrimSpace(s), "\n")
-	return plainText(s)
+	return term.CleanText(s)
 }
 
 // splitAgentAndName splits "[AGENT] NAME".
@@ -145,7 +145,7 @@ func runToolsShow(ctx context.Context, con *console.Console, p *app.Process, opt
 		text.AddField("from", t.From)
 		text.AddField("effect", cmp.Or(t.Effect, "not declared"))
 		text.AddField("asks", string(t.Asks))
-		text.AddField("about", plainText(strings.TrimSpace(t.Description)))
+		text.AddField("about", term.CleanText(strings.TrimSpace(t.Description)))
 		text.AddField("arguments", schema.String())
 		return text.String()
 	})

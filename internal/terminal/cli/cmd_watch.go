@@ -33,8 +33,8 @@ func newWatchCommand(op *opener) *cobra.Command {
 		Use:   "watch RUN",
 		Short: "Follow a run that another process drives",
 		Long: `Prints what the run has done so far, and then what it does, from its journal, until it ends, waits for an answer
-or is stopped. Then it prints the result of a run that is done. Ctrl-C ends only the command, not the run.
-The exit code is the one that the run has now.`,
+or is stopped, and no server is to continue it. Then it prints the result of a run that is done. Ctrl-C ends only the
+command, not the run. The exit code is the one that the run has now.`,
 		Example: `  raddle watch last
   raddle watch last --output stream-json`,
 		Args:              checkArgCount(1, 1, "the id of a run"),
@@ -45,52 +45,52 @@ The exit code is the one that the run has now.`,
 func runWatch(ctx context.Context, con *console.Console, p *app.Process, opts outputOptions, args []string) error {
 	ctx, stop := signalContext(ctx)
 	defer stop()
-	d, err := p.Runs.ReadRunDetail(ctx, args[0])
+	name, _, err := runs.SplitPoint(args[0]) // it is watched from its start to its end
 	if err != nil {
 		return err
 	}
-	con.PrintNote("raddle: watching run %s", con.Screen.Paint(term.Cyan, d.Run))
-	show := newWatchedEvents(ctx, con, p, d)
-	id := d.Run
-	v, err := p.Runs.ReadView(ctx, id)
+	v, err := p.Runs.ReadView(ctx, name)
 	if err != nil {
 		return err
 	}
+	id := v.Run
+	con.PrintNote("raddle: watching run %s", con.Screen.Paint(term.Cyan, id))
+	show := newWatchedEvents(ctx, con, p, v.Detail)
 	seq := int64(0)
 	follower := p.Runs.FollowRun(id)
 	timer := time.NewTicker(pollInterval)
 	defer timer.Stop()
-	for {
-		if err = v.Update(ctx); err != nil {
-			break
-		}
+	for err == nil {
 		var events []graph.Event
 		var more bool
 		// after the status: nothing that was recorded before the end is left out
-		if events, more, err = follower.ReadEvents(ctx, v.Status == runs.Running); err != nil {
+		if events, more, err = follower.ReadEvents(ctx, runs.Works(v.Status)); err != nil {
 			break
 		}
 		for _, ev := range events {
-			if seq++; opts.output == formatStream {
+			if seq++; opts.output == console.FormatStream {
 				ev.Seq = seq
 				ev.Run = id
-				if err := con.PrintJSON(ev); err != nil {
-					return err
-				}
+				con.Out.PrintText(string(updates.EncodeEvent(ev)))
 			}
 			show(ev)
 		}
-		switch over := v.Status != runs.Running || v.Snapshot.Status == graph.Waiting; {
+		asks := v.Status == runs.Running && v.Snapshot.Status == graph.Waiting
+		switch over := !runs.Works(v.Status) || asks; {
 		case more:
 			continue
-		case over && opts.output != formatText:
-			return writeWatched(ctx, con, p, v, opts.output, seq+1)
+		case over && opts.output != console.FormatText:
+			return writeWatched(con, p, v, opts.output, seq+1)
 		case over:
 			return reportWatched(ctx, con, p, v)
 		}
 		select {
 		case <-ctx.Done():
 		case <-timer.C:
+			err = v.Update(ctx)
+		}
+		if ctx.Err() != nil {
+			break
 		}
 	}
 	if ctx.Err() != nil {
@@ -108,7 +108,7 @@ func newWatchedEvents(ctx context.Context, con *console.Console, p *app.Process,
 	}
 	a, err := p.LoadOfRun(ctx, d.Record, d.Foreign != nil)
 	if err != nil {
-		con.PrintWarning("the agent of the run cannot be loaded, so that only its end is shown: " + plainText(err.Error()))
+		con.PrintWarning("the agent of the run cannot be loaded, so that only its end is shown: " + term.CleanText(err.Error()))
 		return func(graph.Event) {}
 	}
 	defer func() { _ = a.Close() }() // what is printed of it has been read
@@ -118,7 +118,6 @@ func newWatchedEvents(ctx context.Context, con *console.Console, p *app.Process,
 	}
 	handle := newWatchedLines(con, a.Agent)
 	return func(ev graph.Event) {
-		ev.Path = updates.PlainPath(ev.Path) // the narrator and the lines read paths as those of a drive
 		if _, ok := ev.Body.(graph.TaskStarted); ok {
 			ev.Body = graph.TaskStarted{Kind: kinds[ev.Path+ev.Node]}
 		}
@@ -150,31 +149,9 @@ func addKinds(kinds map[string]string, prefix string, s graph.Structure) {
 
 // writeWatched writes the report of a run that is not driven any more, or waits. The error has the exit code of the
 // run.
-func writeWatched(ctx context.Context, con *console.Console, p *app.Process, d *runs.View, format string, seq int64) error {
-	r := emptyReport(watchedCode(d.Snapshot.Status), nil)
-	r.Run = &d.Run
-	r.Agent = &d.Agent
-	r.Status = d.Status
-	switch status := d.Snapshot.Status; {
-	case status == graph.Done:
-		calls, err := d.ReadModels(ctx)
-		if err != nil {
-			return err
-		}
-		o := flow.OutcomeOf(graph.Result{Status: graph.Done, Value: d.Snapshot.Result})
-		r.Output, r.ExitCode = &o.Output, overview.DoneCode(o, calls)
-	case status == graph.Waiting:
-		r.ExitCode = exitWaiting
-		r.Questions = append(r.Questions, d.Snapshot.Questions...)
-	case status == graph.Abandoned:
-		r.ExitCode = exitStale
-	case d.Reason != "":
-		r.Error = &d.Reason
-	}
-	if !d.Final && d.Status != runs.Running {
-		r.Resume = new(resumeLine("raddle resume "+d.Run, graph.Result{Status: d.Snapshot.Status, Questions: d.Snapshot.Questions}))
-	}
-	if err := fromJournal(p, d, r); err != nil {
+func writeWatched(con *console.Console, p *app.Process, v *runs.View, format string, seq int64) error {
+	r, err := viewReport(p, v)
+	if err != nil {
 		return err
 	}
 	writeReport(con, format, r, seq)
@@ -204,22 +181,9 @@ func reportWatched(ctx context.Context, con *console.Console, p *app.Process, d 
 	case graph.Abandoned:
 		return &failure.Error{Kind: failure.Stale, Err: &runs.EndedError{ID: d.Run, Status: d.Snapshot.Status}}
 	}
-	e := &exitError{code: watchedCode(d.Snapshot.Status), err: fmt.Errorf("run %s: %s", d.Run, d.Status), next: resume}
+	e := &exitError{code: statusCode(d.Snapshot.Status), err: fmt.Errorf("run %s: %s", d.Run, d.Status), next: resume}
 	if d.Reason != "" {
-		e.err = fmt.Errorf("run %s: %s: %s", d.Run, d.Status, plainText(d.Reason))
+		e.err = fmt.Errorf("run %s: %s: %s", d.Run, d.Status, term.CleanText(d.Reason))
 	}
 	return e
-}
-
-// watchedCode returns the exit code for the status of a run that is not driven and has not ended well.
-func watchedCode(s graph.Status) int {
-	switch s {
-	case graph.Paused, graph.Canceled:
-		return exitInterrupted
-	case graph.TimedOut:
-		return exitTimeout
-	case graph.StepLimit, graph.VisitLimit:
-		return exitLimit
-	}
-	return exitFailed
 }

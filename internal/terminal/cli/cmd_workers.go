@@ -69,7 +69,7 @@ func runWorkersLs(ctx context.Context, con *console.Console, p *app.Process, opt
 			return err
 		}
 	}
-	if opts.output == formatJSON {
+	if opts.output == console.FormatJSON {
 		return con.PrintJSON(list)
 	}
 	list.print(con)
@@ -150,7 +150,7 @@ func (l *listedQueue) print(con *console.Console) {
 		con.PrintNote("no server takes runs now; start one: raddle serve")
 	}
 	for _, job := range l.GivenUp {
-		reasons := cmp.Or(plainText(job.Reasons), "no reason")
+		reasons := cmp.Or(term.CleanText(job.Reasons), "no reason")
 		con.PrintNote("given up: run %s, after %d attempts: %s\nnext: raddle resume %s", job.Run, job.Attempts, reasons, job.Run)
 	}
 }

@@ -28,8 +28,8 @@ import (
 	"raddle.dev/tool"
 )
 
-// drive is a run, and how the command wants to drive it and report on it.
-type drive struct {
+// drivenRun is a run, and how the command wants to drive it and report on it.
+type drivenRun struct {
 	console    *console.Console
 	process    *app.Process
 	foreground *foreground
@@ -53,12 +53,12 @@ type drive struct {
 }
 
 // newDrive returns the drive of a run that shows text.
-func newDrive(con *console.Console, p *app.Process, fg *foreground, run *app.Run) *drive {
-	return &drive{console: con, process: p, foreground: fg, run: run, format: formatText}
+func newDrive(con *console.Console, p *app.Process, fg *foreground, run *app.Run) *drivenRun {
+	return &drivenRun{console: con, process: p, foreground: fg, run: run, format: console.FormatText}
 }
 
 // runWithAnswers drives the run with the answers of the command line.
-func (d *drive) runWithAnswers(answers []string) (err error) {
+func (d *drivenRun) runWithAnswers(answers []string) (err error) {
 	defer d.run.Close()
 	d.answers, err = question.ParseAnswers(answers, question.NamesOf(d.run.Questions, d.run.GraphStructure()))
 	if err != nil {
@@ -69,10 +69,10 @@ func (d *drive) runWithAnswers(answers []string) (err error) {
 
 // runAndReport works on the run until it ends, is stopped or parks, and reports on it. The
 // error carries the exit code.
-func (d *drive) runAndReport() error {
-	d.watch = newRunWatcher(d.console, d.process, d.run, d.format == formatStream, !d.still)
+func (d *drivenRun) runAndReport() error {
+	d.watch = newRunWatcher(d.console, d.process, d.run, d.format == console.FormatStream, !d.still)
 	// the result of a graph is not the text of a model
-	if !d.still && d.format == formatText && d.console.Out.IsTerminal() && d.run.Agent.Config != nil {
+	if !d.still && d.format == console.FormatText && d.console.Out.IsTerminal() && d.run.Agent.Config != nil {
 		d.watch.showReplies(d.raw)
 	}
 	d.foreground.watching.Store(d.watch)
@@ -91,7 +91,7 @@ func (d *drive) runAndReport() error {
 }
 
 // driveRun drives the run.
-func (d *drive) driveRun() (graph.Result, error) {
+func (d *drivenRun) driveRun() (graph.Result, error) {
 	ask := d.newAsker()
 	driver := app.Driver{
 		Ask: func(_ context.Context, open []graph.Question) ([]graph.Answer, bool, error) {
@@ -140,7 +140,7 @@ func (d *drive) driveRun() (graph.Result, error) {
 const noticeAfter = 20 * time.Second
 
 // notify calls a person back who has waited for long.
-func (d *drive) notify(what string) {
+func (d *drivenRun) notify(what string) {
 	if d.console.Quiet || os.Getenv("NO_MOTION") != "" || term.IsDumb() || time.Since(d.worksSince) < noticeAfter {
 		return
 	}
@@ -148,7 +148,7 @@ func (d *drive) notify(what string) {
 }
 
 // newAsker returns what answers the questions of the run.
-func (d *drive) newAsker() *asker {
+func (d *drivenRun) newAsker() *asker {
 	ask := &asker{console: d.console, inDoubt: d.inDoubt, stopped: d.stop.isStopped, onDefault: d.tookDefault, skip: d.skip,
 		check: func(a graph.Answer) error { return d.run.CheckAnswers(d.stop.asking, a) }}
 	if !d.run.Record.Headless {
@@ -159,7 +159,7 @@ func (d *drive) newAsker() *asker {
 
 // warnUntakenAnswers reports which answers of the command line the open questions did not take. It
 // returns an error for an answer that a question refused.
-func (d *drive) warnUntakenAnswers(ask *asker, res graph.Result) error {
+func (d *drivenRun) warnUntakenAnswers(ask *asker, res graph.Result) error {
 	var ids []string
 	for _, q := range res.Questions {
 		ids = append(ids, q.ID)
@@ -183,7 +183,7 @@ func (d *drive) warnUntakenAnswers(ask *asker, res graph.Result) error {
 				if !d.run.Resumed {
 					text += " (it is saved for later questions)"
 				}
-				d.console.PrintWarning(plainText(text))
+				d.console.PrintWarning(term.CleanText(text))
 				break
 			}
 		}
@@ -192,7 +192,7 @@ func (d *drive) warnUntakenAnswers(ask *asker, res graph.Result) error {
 }
 
 // handleEvent shows an event. If the reader of the events has closed the pipe, the run stops.
-func (d *drive) handleEvent(ev graph.Event) {
+func (d *drivenRun) handleEvent(ev graph.Event) {
 	d.watch.handleEvent(ev)
 	d.saveMedia(ev)
 	if d.turn != nil {
@@ -203,16 +203,16 @@ func (d *drive) handleEvent(ev graph.Event) {
 			d.tookDefault(q.(graph.Question), q.(graph.Question).Default)
 		}
 	}
-	if d.console.Out.IsClosed() && d.format == formatStream {
+	if d.console.Out.IsClosed() && d.format == console.FormatStream {
 		d.stop.cancelWork()
 	}
 }
 
 // saveMedia saves the pictures and documents that a model or a tool has made, and says where they are.
-func (d *drive) saveMedia(ev graph.Event) {
+func (d *drivenRun) saveMedia(ev graph.Event) {
 	saved, err := runs.SaveMedia(d.process.Dirs, d.run.Thread, runs.MediaOf(ev))
 	if err != nil {
-		d.console.PrintWarning(plainText(err.Error()))
+		d.console.PrintWarning(term.CleanText(err.Error()))
 	}
 	for _, f := range saved {
 		d.console.PrintNote("%s", term.CleanLine(attach.Mark+f.String()))
@@ -222,7 +222,7 @@ func (d *drive) saveMedia(ev graph.Event) {
 // replyDefault answers a question with its default during the drive: to end the drive
 // and start another would read the whole journal again. The question is printed when
 // its event arrives.
-func (d *drive) replyDefault(q graph.Question) (any, bool) {
+func (d *drivenRun) replyDefault(q graph.Question) (any, bool) {
 	if d.stop.isStopped() || q.Default == "" || q.Rejected != "" || !takesDefault(q) {
 		return nil, false
 	}
@@ -230,12 +230,12 @@ func (d *drive) replyDefault(q graph.Question) (any, bool) {
 	return q.Default, true
 }
 
-func (d *drive) tookDefault(q graph.Question, text string) {
+func (d *drivenRun) tookDefault(q graph.Question, text string) {
 	d.console.PrintNote("raddle: question %s uses its default: %s", q.ID, text)
 }
 
 // driveExitCode returns the exit code of a drive.
-func (d *drive) driveExitCode(res graph.Result, err error) int {
+func (d *drivenRun) driveExitCode(res graph.Result, err error) int {
 	signal := d.stop.firstSignal()
 	switch res.Status {
 	case graph.Done:
@@ -252,7 +252,6 @@ func (d *drive) driveExitCode(res graph.Result, err error) int {
 		if signal != nil && signalCode(signal) != exitInterrupted {
 			return signalCode(signal)
 		}
-		return exitWaiting
 	case graph.Paused, graph.Canceled:
 		switch {
 		case errors.As(err, new(*graph.DisplacedError)):
@@ -262,22 +261,22 @@ func (d *drive) driveExitCode(res graph.Result, err error) int {
 		case d.console.Out.IsClosed():
 			return exitPipe
 		}
-		return exitInterrupted
 	case graph.TimedOut:
-		return exitTimeout
+	default:
+		return exitCode(err)
 	}
-	return exitCode(err)
+	return statusCode(res.Status)
 }
 
 // reportOutcome writes the result to standard output and the rest to standard error.
-func (d *drive) reportOutcome(o driveOutcome) error {
+func (d *drivenRun) reportOutcome(o driveOutcome) error {
 	if o.res.Status == graph.Done && !d.console.Quiet {
 		for _, raw := range d.answers.ListUnused() {
 			d.console.PrintWarning("nothing asked for the answer " + wording.QuoteWord(raw))
 		}
 	}
 	switch d.format {
-	case formatText:
+	case console.FormatText:
 		if o.res.Status == graph.Done {
 			d.printOutput(flow.OutcomeOf(o.res).Output)
 		}
@@ -293,7 +292,7 @@ func (d *drive) reportOutcome(o driveOutcome) error {
 }
 
 // printOutput writes the result of the run, unless the person has read it already.
-func (d *drive) printOutput(text string) {
+func (d *drivenRun) printOutput(text string) {
 	if d.watch.speech.IsShownInFull(text) {
 		return
 	}
@@ -304,7 +303,7 @@ func (d *drive) printOutput(text string) {
 }
 
 // printEnd writes the last line about a run: how long it took, and what it cost.
-func (d *drive) printEnd(o driveOutcome) {
+func (d *drivenRun) printEnd(o driveOutcome) {
 	switch {
 	case d.watch.report == nil:
 		if line := d.watch.spent.String(); line != "" {
@@ -314,7 +313,7 @@ func (d *drive) printEnd(o driveOutcome) {
 	case o.res.Status == graph.Waiting || o.res.Status == graph.Paused || o.res.Status == graph.Canceled || o.res.Status == 0:
 		return // the notice about it follows
 	}
-	e := progress.Ending{Status: o.res.Status, Tokens: d.watch.spent.usage.Input + d.watch.spent.usage.Output, Cost: d.watch.spent.costPart()}
+	e := progress.Ending{Status: o.res.Status, Tokens: d.watch.spent.Usage.Input + d.watch.spent.Usage.Output, Cost: d.watch.spent.FormatCost()}
 	if o.res.Status == graph.Done {
 		e.Code = flow.OutcomeOf(o.res).ExitCode
 		if d.run.Kept {
@@ -328,7 +327,7 @@ func (d *drive) printEnd(o driveOutcome) {
 
 // printNotice says on standard error how to continue a run that is not over. It is printed
 // even with --quiet, like errors.
-func (d *drive) printNotice(o driveOutcome) error {
+func (d *drivenRun) printNotice(o driveOutcome) error {
 	id := d.run.ID
 	if o.code == exitPipe {
 		return silentExit{o.code} // the output pipe is closed
@@ -336,13 +335,13 @@ func (d *drive) printNotice(o driveOutcome) error {
 	switch o.res.Status {
 	case graph.Done:
 		if o.code == exitNoAnswer {
-			d.console.Screen.PrintLine("raddle: the run is done, but there is no answer: " + plainText(strings.Join(d.calls.Flaws, "; ")))
+			d.console.Screen.PrintLine("raddle: the run is done, but there is no answer: " + term.CleanText(strings.Join(d.calls.Flaws, "; ")))
 			d.console.Screen.PrintLine("next: ask again, or try another model: --model CLIENT:MODEL")
 		}
 		return exitSilently(o.code)
 	case graph.Waiting:
 		if why := (*graph.AnswerError)(nil); errors.As(o.err, &why) {
-			d.console.Screen.PrintLine("raddle: " + plainText(refusalText(d.console, why, o.err)))
+			d.console.Screen.PrintLine("raddle: " + term.CleanText(refusalText(d.console, why, o.err)))
 			parkNotice(d.console, d.run, o.res, d.shown)
 			return silentExit{o.code}
 		}
@@ -373,7 +372,7 @@ func (d *drive) printNotice(o driveOutcome) error {
 }
 
 // retryHint returns the next step after a failure.
-func (d *drive) retryHint(err error) string {
+func (d *drivenRun) retryHint(err error) string {
 	if !d.run.Kept {
 		return ""
 	}
@@ -408,7 +407,7 @@ func exitSilently(code int) error {
 func writeReport(con *console.Console, format string, r *report, seq int64) {
 	con.Answered = true
 	var v any = r
-	if format == formatStream {
+	if format == console.FormatStream {
 		line := resultLine{Seq: seq, Time: time.Now(), Kind: "result", Data: r}
 		if r.Run != nil {
 			line.Run = *r.Run
@@ -429,7 +428,7 @@ func writeReport(con *console.Console, format string, r *report, seq int64) {
 // reportRefusal reports an error before a run has started, in the format that the user
 // chose, and returns it.
 func reportRefusal(con *console.Console, format string, err error) error {
-	if (format == formatJSON || format == formatStream) && !con.Answered && err != nil {
+	if (format == console.FormatJSON || format == console.FormatStream) && !con.Answered && err != nil {
 		writeReport(con, format, emptyReport(exitCode(err), err), 1)
 	}
 	return err

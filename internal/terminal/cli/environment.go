@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -32,7 +33,7 @@ func (env *environment) addFlags(root *cobra.Command) {
 	completeWords(root, "color", "auto", "always", "never")
 	flags.StringVar(&env.Progress, "progress", "auto", "show what a run does in `WAY`: auto, or plain for the lines that are written off a terminal")
 	completeWords(root, "progress", "auto", "plain")
-	flags.StringVar(&env.logLevel, "log-level", "", "write a developer log: `LEVEL` is "+joinWords(logLevelNames))
+	flags.StringVar(&env.logLevel, "log-level", "", "write a developer log: `LEVEL` is "+strings.Join(logLevelNames, ", "))
 	completeWords(root, "log-level", logLevelNames...)
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
 		return errors.Join(applyColors(env.Console), env.openDevLog(cmd.Flags().Changed("log-level")))

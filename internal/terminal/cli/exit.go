@@ -105,10 +105,28 @@ func exitCode(err error) int {
 		return exitUsage
 	case errors.As(err, &budget):
 		return exitBudget
-	case errors.As(err, &limit) && limit.Status == graph.TimedOut && limit.Path == "":
+	case errors.As(err, &limit) && (limit.Status != graph.TimedOut || limit.Path == ""): // else a node took too long
+		return statusCode(limit.Status)
+	}
+	return exitFailed
+}
+
+// statusCode returns the exit code of a run that has a status. One that is done has also that of its end node, and one
+// that has failed also that of its error.
+func statusCode(s graph.Status) int {
+	switch s {
+	case graph.Done:
+		return exitDone
+	case graph.Waiting:
+		return exitWaiting
+	case graph.Paused, graph.Canceled:
+		return exitInterrupted
+	case graph.TimedOut:
 		return exitTimeout
-	case errors.As(err, &limit) && limit.Status != graph.TimedOut:
+	case graph.StepLimit, graph.VisitLimit:
 		return exitLimit
+	case graph.Abandoned:
+		return exitStale
 	}
 	return exitFailed
 }
@@ -262,7 +280,7 @@ func formatCauses(err error) string {
 	}
 	b.WriteString("Caused by:\n")
 	for i, p := range parts[1:] {
-		p = strings.ReplaceAll(strings.TrimRight(p, "\n"), "\n", "\n       ")
+		p = strings.ReplaceAll(strings.TrimRight(flow.PlainReason(p), "\n"), "\n", "\n       ")
 		fmt.Fprintf(&b, "    %d: %s\n", i, p)
 	}
 	return b.String()
@@ -294,7 +312,7 @@ func formatCause(con *console.Console, err error) string {
 		} else {
 			text = "  "
 		}
-		text += parts[len(parts)-1]
+		text += flow.PlainReason(parts[len(parts)-1])
 	}
 	return strings.TrimRight(text, "\n")
 }

@@ -4,9 +4,9 @@ import (
 	"log/slog"
 	"os"
 	"slices"
+	"strings"
 
 	"raddle.dev/flow"
-	"raddle.dev/internal/base/term"
 	"raddle.dev/internal/base/wording"
 	"raddle.dev/internal/process/app"
 	"raddle.dev/internal/storage/config"
@@ -35,9 +35,9 @@ func (op *opener) openDevLog(given bool) error {
 	}
 	at := slices.Index(logLevelNames, name)
 	if at < 0 {
-		next := "use one of " + joinWords(logLevelNames)
+		next := "use one of " + strings.Join(logLevelNames, ", ")
 		if near := wording.FindNearest(name, logLevelNames); near != "" {
-			next = "did you mean " + near + "? The levels are " + joinWords(logLevelNames)
+			next = "did you mean " + near + "? The levels are " + strings.Join(logLevelNames, ", ")
 		}
 		return badUsage(next, "%s: there is no level %q", from, name)
 	}
@@ -89,6 +89,3 @@ func runLogger(con *console.Console, p *app.Process) *slog.Logger {
 	}
 	return nil
 }
-
-// plainText returns text from models, tools and files without characters that a terminal obeys.
-func plainText(s string) string { return term.CleanText(s) }

@@ -125,7 +125,7 @@ it, and go back in it.`,
 	env.addFlags(root)
 	root.SetOut(env.Out)
 	root.SetErr(env.Screen)
-	// the user asked for it
+	// The help goes to standard output, because the user asked for it.
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { _, _ = env.Out.Write([]byte(helpText(cmd))) })
 	root.SetHelpCommand(newHelpCommand(&env.opener))
 	root.SetFlagErrorFunc(flagError)

@@ -1,11 +1,9 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 
 	"raddle.dev/flow"
@@ -13,12 +11,10 @@ import (
 	"raddle.dev/internal/base/term"
 	"raddle.dev/internal/base/wording"
 	"raddle.dev/internal/process/app"
-	"raddle.dev/internal/process/provider"
 	"raddle.dev/internal/report/overview"
 	"raddle.dev/internal/report/question"
 	"raddle.dev/internal/storage/runs"
 	"raddle.dev/internal/terminal/console"
-	"raddle.dev/llm"
 )
 
 // refused is the status in a report about a run that has not started.
@@ -49,44 +45,80 @@ type driveOutcome struct {
 }
 
 // reportRun describes a run after a drive.
-func reportRun(p *app.Process, run *app.Run, o driveOutcome, warnings []string) (*report, error) {
-	r := emptyReport(o.code, o.err)
-	r.thread = run.Thread
-	r.Run, r.Agent, r.Status = &run.ID, &run.Agent.Name, o.res.Status.String()
+func reportRun(p *app.Process, run *app.Run, o driveOutcome, warnings []string) (r *report, err error) {
+	if o.res.Head == 0 && !run.Resumed && o.res.Status == graph.Failed { // nothing was recorded
+		r = emptyReport(o.code, o.err)
+		r.thread = run.Thread
+		r.Run = &run.ID
+		r.Agent = &run.Agent.Name
+		r.Status = o.res.Status.String()
+	} else {
+		v, err := p.Runs.ReadView(context.Background(), run.ID)
+		if err != nil {
+			return nil, err
+		}
+		v.Status = o.res.Status.String() // a drive may not have been able to record its end
+		v.Snapshot.Status = o.res.Status
+		v.Snapshot.Result = o.res.Value
+		v.Snapshot.Questions = o.res.Questions
+		if r, err = viewReport(p, v); err != nil {
+			return nil, err
+		}
+		r.ExitCode = o.code
+		r.setError(o.err)
+	}
 	r.Warnings = append(r.Warnings, warnings...)
-	if o.res.Status == graph.Done {
-		r.Output = new(flow.OutcomeOf(o.res).Output)
-	} else if run.Kept {
+	r.Resume = nil
+	if o.res.Status != graph.Done && run.Kept {
 		r.Resume = new(resumeLine(run.ResumeCommand(), o.res))
 	}
-	if o.res.Status == graph.Waiting {
-		r.Questions = append(r.Questions, o.res.Questions...)
-	}
-	if o.res.Head == 0 && !run.Resumed && o.res.Status == graph.Failed {
-		return r, nil // nothing was recorded
-	}
-	v, err := p.Runs.ReadView(context.Background(), run.ID)
+	return r, nil
+}
+
+// viewReport describes a run from its journal: earlier drives count too. A run that is done or over cannot be resumed.
+func viewReport(p *app.Process, v *runs.View) (*report, error) {
+	calls, err := v.ReadModels(context.Background()) // the command's own context may have ended
 	if err != nil {
 		return nil, err
 	}
-	v.Snapshot.Status = o.res.Status // a drive may not have been able to record its end
-	return r, fromJournal(p, v, r)
-}
-
-// fromJournal adds what a journal says: earlier drives count too.
-func fromJournal(p *app.Process, v *runs.View, r *report) error {
+	r := emptyReport(statusCode(v.Snapshot.Status), nil)
+	r.thread = v.Snapshot.Thread
+	r.Run = &v.Run
+	r.Agent = &v.Agent
+	r.Status = v.Status
 	r.State = flow.StoredJSON(v.Snapshot.Values)
 	r.Path = v.Path()
-	calls, err := v.ReadModels(context.Background()) // the run's own context may have ended
 	r.Usage = overview.UsageOf(p, calls)
-	return err
+	res := graph.Result{Status: v.Snapshot.Status, Value: v.Snapshot.Result, Questions: v.Snapshot.Questions}
+	switch {
+	case res.Status == graph.Done:
+		o := flow.OutcomeOf(res)
+		r.Output = &o.Output
+		r.ExitCode = overview.DoneCode(o, calls)
+	case res.Status == graph.Waiting:
+		r.Questions = append(r.Questions, res.Questions...)
+	case res.Status == graph.Abandoned:
+		r.setError(&runs.EndedError{ID: v.Run, Status: res.Status})
+	case v.Reason != "":
+		r.Error = &v.Reason
+	}
+	if !v.Final && v.Status != runs.Running {
+		r.Resume = new(resumeLine("raddle resume "+v.Run, res))
+	}
+	return r, nil
+}
+
+// setError makes an error that of the report; nil: there is none.
+func (r *report) setError(err error) {
+	r.Error = nil
+	if err != nil {
+		r.Error = new(err.Error())
+	}
 }
 
 func emptyReport(code int, err error) *report {
 	r := &report{Status: refused, ExitCode: code, State: json.RawMessage("{}"), Path: []any{}, Usage: overview.Usage{Models: []string{}}, Warnings: []string{}, Questions: []graph.Question{}}
-	if err != nil {
-		r.Error = new(err.Error())
-	}
+	r.setError(err)
 	return r
 }
 
@@ -137,7 +169,7 @@ func parkNotice(con *console.Console, run *app.Run, res graph.Result, shown map[
 			continue
 		}
 		if how := question.DescribeAnswers(q); how != "" {
-			fmt.Fprintf(&b, "    %s\n", plainText(how))
+			fmt.Fprintf(&b, "    %s\n", term.CleanText(how))
 		}
 		if run.Kept && len(asked) > 1 && q.Kind != graph.KindRemote {
 			fmt.Fprintf(&b, "    alone: %s --answer %s\n", run.ResumeCommand(), wording.QuoteWord(q.ID+"=TEXT"))
@@ -151,92 +183,4 @@ func parkNotice(con *console.Console, run *app.Run, res graph.Result, shown map[
 		b.WriteString("next: nothing, because the store is memory: and the run is lost; give answers ahead with --answer\n")
 	}
 	_, _ = con.Screen.Write([]byte(b.String()))
-}
-
-// joinWords joins words for people.
-func joinWords(words []string) string { return strings.Join(words, ", ") }
-
-// spendTotal is the cost of models during this process.
-type spendTotal struct {
-	calls   int
-	usage   llm.Usage
-	cost    float64  // US dollars
-	unknown []string // models whose price is unknown, each once
-	priced  bool     // the price of at least one call is known
-}
-
-func (s *spendTotal) addCall(u llm.Usage, model string, cost float64, known bool) {
-	s.calls++
-	s.usage = s.usage.Add(u)
-	s.cost += cost
-	s.priced = s.priced || known
-	replayed := provider.IsReplay(model)
-	if model = cmp.Or(model, "the model"); !known && !replayed && !slices.Contains(s.unknown, model) {
-		s.unknown = append(s.unknown, model)
-	}
-}
-
-// String returns the spending on one line, or "".
-func (s *spendTotal) String() string {
-	if s.calls == 0 {
-		return ""
-	}
-	line := fmt.Sprintf("%s, %d tokens in", wording.FormatCount(s.calls, "model call"), s.usage.Input)
-	if s.usage.Cached > 0 {
-		line += fmt.Sprintf(" (%d cached)", s.usage.Cached)
-	}
-	line += fmt.Sprintf(", %d out", s.usage.Output)
-	if !s.priced && len(s.unknown) == 0 {
-		return line
-	}
-	return line + ", " + costText(s.cost, s.priced, s.unknown)
-}
-
-// costPart returns the cost for the last line about a run, "" if there is none.
-func (s *spendTotal) costPart() string {
-	amount := fmt.Sprintf("$%.4f", s.cost)
-	if s.cost > 0 && s.cost < 0.0001 {
-		amount = "under $0.0001"
-	}
-	missing := "no price known for " + plainText(strings.Join(s.unknown, ", "))
-	switch {
-	case s.calls == 0 || !s.priced && len(s.unknown) == 0:
-		return ""
-	case !s.priced:
-		return missing
-	case len(s.unknown) > 0:
-		return "at least " + amount + " (" + missing + ")"
-	}
-	return amount
-}
-
-// formatUsage returns the model calls of a run's journal on one line.
-func formatUsage(u overview.Usage) string {
-	line := fmt.Sprintf("%s, %d tokens in, %d out", wording.FormatCount(u.Calls, "model call"), u.Input, u.Output)
-	var unknown []string
-	if u.Unpriced > 0 {
-		unknown = append(unknown, wording.FormatCount(u.Unpriced, "call"))
-	}
-	switch {
-	case u.Cost != nil:
-		return line + ", " + costText(*u.Cost, true, unknown)
-	case unknown != nil:
-		return line + ", " + costText(0, false, unknown)
-	}
-	return line
-}
-
-// costText returns an amount, and the models that it does not include.
-func costText(cost float64, priced bool, unknown []string) string {
-	missing := ""
-	if len(unknown) > 0 {
-		missing = "of " + plainText(strings.Join(unknown, ", ")) + " is not known"
-	}
-	switch {
-	case !priced:
-		return "the price " + missing
-	case missing != "":
-		return fmt.Sprintf("%.4f USD and more: the price %s", cost, missing)
-	}
-	return fmt.Sprintf("%.4f USD", cost)
 }

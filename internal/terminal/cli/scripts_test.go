@@ -433,7 +433,7 @@ func TestEventsConform(t *testing.T) {
 	}
 	for _, v := range []any{
 		flow.ModelCall{Model: "m", Active: true, Tools: []string{"t"}}, flow.ModelCall{},
-		flow.ScriptRun{Script: "s"}, flow.KeysMerged{Keys: []string{"k"}}, flow.ScriptNext{Node: "n"}, flow.ChildSpawned{Agent: "a", Prompt: "p"},
+		flow.ScriptRun{Script: "s"}, flow.KeysMerged{Keys: []string{"k"}}, flow.ScriptNext{Node: "n"}, flow.NodeFailed{Reason: "r"}, flow.ChildSpawned{Agent: "a", Prompt: "p"},
 		flow.ExtractionStarted{Repair: true}, flow.ExtractionStarted{},
 		agent.TextDelta{Text: "t"}, agent.ReasoningDelta{Text: "t"}, agent.ReplyDone{Message: said, Model: "m", Usage: used, Stop: llm.StopTools, Cost: 1.5, Priced: true},
 		agent.ReplyDone{Message: llm.Message{Role: llm.RoleTool, Parts: []llm.Part{result}}}, agent.ReplyDone{Message: llm.Message{Role: llm.RoleAssistant}},

@@ -191,7 +191,7 @@ func askVariables(ctx context.Context, con *console.Console, prompter term.Promp
 	values := map[string]string{}
 	for _, v := range missing {
 		for {
-			value, err := question.AskText(ctx, prompter, plainText(fmt.Sprintf("%s (%s): ", v.Name, strings.TrimSpace(v.Description))))
+			value, err := question.AskText(ctx, prompter, term.CleanText(fmt.Sprintf("%s (%s): ", v.Name, strings.TrimSpace(v.Description))))
 			if err != nil {
 				return nil, err
 			}
@@ -307,7 +307,7 @@ func lookInstead(ctx context.Context, env *environment, err error) error {
 	env.offersLook = false
 	a, dir, err := newGuide(env.Console, env.process).PickRecorded(ctx)
 	if err == nil && a.Graph {
-		err = runRun(ctx, env, runOptions{output: formatText, noStdin: true}, []string{dir, a.Prompt})
+		err = runRun(ctx, env, runOptions{output: console.FormatText, noStdin: true}, []string{dir, a.Prompt})
 	} else if err == nil {
 		err = runChat(ctx, env, chatOptions{}, []string{dir})
 	}

@@ -180,22 +180,6 @@ func TestPlainPath(t *testing.T) {
 	}
 }
 
-func TestSpending(t *testing.T) {
-	var s spendTotal
-	if s.String() != "" {
-		t.Errorf("of nothing: %q", s.String())
-	}
-	s.addCall(llm.Usage{Input: 10, Output: 2}, "priced", 0.5, true)
-	if got := s.String(); got != "1 model call, 10 tokens in, 2 out, 0.5000 USD" {
-		t.Errorf("%q", got)
-	}
-	s.addCall(llm.Usage{Input: 5, Output: 1}, "free", 0, false)
-	s.addCall(llm.Usage{Input: 5, Output: 1}, "free", 0, false)
-	if got := s.String(); got != "3 model calls, 20 tokens in, 4 out, 0.5000 USD and more: the price of free is not known" {
-		t.Errorf("%q", got)
-	}
-}
-
 func TestStateIsShownByKey(t *testing.T) {
 	state := json.RawMessage(`{"prompt":"Build\nit","notes":[],"round":2,"todo":{"open":["a",{"b":1,"c":[]}],"n":"4"},"system":"","grants":null}`)
 	if d := cmp.Diff("prompt: |\n  Build\n  it\nround: 2\ntodo:\n  open:\n  - a\n  … 3 more lines: --state\n", stateText(state, false, false)); d != "" {
@@ -209,5 +193,39 @@ func TestStateIsShownByKey(t *testing.T) {
 	}
 	if got := stateText(json.RawMessage("[1]"), false, false); got != "[1]" {
 		t.Error(got)
+	}
+}
+
+// The guide names every status that a run in a list can have.
+func TestGuideNamesStatuses(t *testing.T) {
+	guide, err := os.ReadFile("../../../docs/guide/command-line.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, list, _ := strings.Cut(string(guide), "\n`status` is one of")
+	list, _, _ = strings.Cut(list, "The kinds of events")
+	for _, status := range runs.Statuses() {
+		if !strings.Contains(list, "`"+status+"`") {
+			t.Errorf("docs/guide/command-line.md does not list the status %s", status)
+		}
+	}
+}
+
+// A server that listens nowhere refuses the flags of one that listens.
+func TestWorkerRefusesIdleFlags(t *testing.T) {
+	for args, want := range map[string]string{
+		"--worker-only":                                     "",
+		"--worker-only --max-runs 3 --grace 1s":             "",
+		"--listen 127.0.0.1:0 --open":                       "",
+		"--worker-only --open --listen=x --max-requests=20": "cannot have --listen, --max-requests, --open",
+	} {
+		cmd := newServeCommand(&opener{})
+		if err := cmd.ParseFlags(strings.Fields(args)); err != nil {
+			t.Fatal(err)
+		}
+		err := cmd.PreRunE(cmd, nil)
+		if want == "" && err != nil || want != "" && (exitCode(err) != exitUsage || !strings.HasSuffix(err.Error(), want)) {
+			t.Errorf("%s: %v, want %q", args, err, want)
+		}
 	}
 }

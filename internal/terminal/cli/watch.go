@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"os"
 	"slices"
 	"strings"
@@ -19,6 +18,7 @@ import (
 	"raddle.dev/internal/report/progress"
 	"raddle.dev/internal/report/updates"
 	"raddle.dev/internal/terminal/console"
+	"raddle.dev/internal/terminal/runview"
 )
 
 // runWatcher is what a command records and shows of a run while it drives it. Only the
@@ -31,11 +31,11 @@ type runWatcher struct {
 
 	narrator *narrate.Narrator     // nil: no narration
 	report   *progress.Reporter    // nil: no terminal, or narration
-	log      *flow.RunLog          // nil: no log
+	log      *narrate.Log          // nil: no log
 	events   *eventlog.Log         // nil: no log of events
 	live     *progress.LiveLines   // nil: no live lines
 	speech   *progress.ReplyStream // nil: the result is shown at the end
-	spent    spendTotal
+	spent    runview.SpendTotal
 
 	started  bool            // a drive of this process has started
 	again    map[string]bool // tasks that asked, and run again after the answer
@@ -67,7 +67,7 @@ func newRunWatcher(con *console.Console, p *app.Process, run *app.Run, stream, w
 		w.narrator.Detail = con.Verbose
 	}
 	if log := runLogger(con, p); log != nil {
-		w.log = flow.LogRun(log, run.Agent)
+		w.log = narrate.NewLog(log, run.Agent)
 	}
 	w.events = eventlog.New(p.Log, p.Tools.SecretSet().Bytes, run.Agent)
 	return w
@@ -104,7 +104,7 @@ func (w *runWatcher) eventTopics() graph.Topic {
 		t |= progress.ReportTopics
 	}
 	if w.log != nil {
-		t |= flow.LogTopics
+		t |= narrate.LogTopics
 	}
 	if w.stream || w.events != nil {
 		t |= graph.AllTopics
@@ -139,7 +139,7 @@ func (w *runWatcher) handleEvent(ev graph.Event) {
 		}
 		if call, ok := updates.ModelCallOf(ev); ok {
 			cost, known := call.Cost(w.process.Models.UsageCost)
-			w.spent.addCall(call.Usage, call.Model, cost, known)
+			w.spent.AddCall(call.Usage, call.Model, cost, known)
 		}
 	case graph.TaskDone:
 		if b.Waiting {
@@ -240,16 +240,12 @@ func (w *runWatcher) finishWatch() {
 
 // writeEvent writes an event to standard output, as one line of JSON.
 func (w *runWatcher) writeEvent(ev graph.Event) {
-	b, err := json.Marshal(ev)
-	if err != nil { // a node sent a value that JSON cannot represent
-		ev.Body = graph.ValueEmitted{Value: agent.Warning{Text: err.Error()}}
-		b, _ = json.Marshal(ev)
-	}
-	if b = append(b, '\n'); w.live == nil {
-		_, _ = w.console.Out.Write(b)
+	line := append(updates.EncodeEvent(ev), '\n')
+	if w.live == nil {
+		_, _ = w.console.Out.Write(line)
 		return
 	}
-	w.console.Screen.PassThrough(w.console.Out, string(b)) // both may be on one screen
+	w.console.Screen.PassThrough(w.console.Out, string(line)) // both may be on one screen
 }
 
 // resultLine returns the last line of a stream: the report in the envelope of events.

@@ -31,10 +31,12 @@ type Console struct {
 	Headed   bool // the last line says what failed, so that only the cause is left to say
 }
 
-// These are the formats of results that all commands with a result have.
+// These are the formats of results. All commands with a result have the first two, and those that show a run also the
+// last: a line for each event, and the result in the last one.
 const (
-	FormatText = "text"
-	FormatJSON = "json"
+	FormatText   = "text"
+	FormatJSON   = "json"
+	FormatStream = "stream-json"
 )
 
 // PlainProgress is the value of Progress for the lines that are written off a terminal.

@@ -19,7 +19,8 @@ type Status string
 const (
 	Works Status = "yes"
 	Fails Status = "no"
-	// it makes no sense without a step that failed, or the catalogue says that the model cannot do it
+	// Untested means that it makes no sense without a step that failed, or that the catalogue says that the model
+	// cannot do it.
 	Untested Status = "untested"
 	running  Status = "running" // only while it runs
 )

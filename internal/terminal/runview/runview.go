@@ -1,8 +1,9 @@
-// Package runview shows runs on a terminal: the rows of their lists, and the tree of what worked in one.
+// Package runview shows runs on a terminal: the rows of their lists, the tree of what worked in one, and what it cost.
 package runview
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -22,16 +23,46 @@ type Row struct {
 	style               term.Style // of the status
 	started, took, cost string
 	what                string // a prompt, a question or a reason
+	part                bool   // it is a part of a run
+}
+
+// leastAgent is how many columns of a narrow terminal the name of an agent keeps.
+const leastAgent = 6
+
+// keep returns how many columns a cell of the row keeps in a narrow terminal, of at most limit: those of a run are of
+// use only as a whole.
+func (r Row) keep(cell string, limit int) int {
+	if r.part {
+		return 1
+	}
+	return min(term.TextWidth(cell), limit)
+}
+
+// wholeColumn returns a column whose cells are not cut.
+func wholeColumn(heading string, cell func(r Row) string) term.Column[Row] {
+	keep := func(r Row) int { return r.keep(cell(r), math.MaxInt) }
+	return term.Column[Row]{Heading: heading, Cell: cell, Keep: keep}
+}
+
+// statusColumn returns the column of the statuses.
+func statusColumn() term.Column[Row] {
+	c := wholeColumn("STATUS", func(r Row) string { return r.status })
+	c.Style = func(r Row) term.Style { return r.style }
+	return c
 }
 
 // Columns are the columns of a list of runs.
 var Columns = []term.Column[Row]{
-	{Heading: "RUN", Cell: func(r Row) string { return r.id }},
-	{Heading: "AGENT", Cell: func(r Row) string { return r.agent }},
-	{Heading: "STATUS", Cell: func(r Row) string { return r.status }, Style: func(r Row) term.Style { return r.style }},
-	{Heading: "STARTED", Cell: func(r Row) string { return r.started }},
-	{Heading: "TOOK", Cell: func(r Row) string { return r.took }},
-	{Heading: "COST", Cell: func(r Row) string { return r.cost }},
+	wholeColumn("RUN", func(r Row) string { return r.id }),
+	{
+		Heading: "AGENT",
+		Cell:    func(r Row) string { return r.agent },
+		Keep:    func(r Row) int { return r.keep(r.agent, leastAgent) },
+	},
+	statusColumn(),
+	wholeColumn("STARTED", func(r Row) string { return r.started }),
+	wholeColumn("TOOK", func(r Row) string { return r.took }),
+	wholeColumn("COST", func(r Row) string { return r.cost }),
 	{Heading: "PROMPT OR QUESTION", Cell: func(r Row) string { return r.what }},
 }
 
@@ -267,6 +298,7 @@ func AppendBranches(rows []Row, n *overview.Branch, depth int) []Row {
 			agent:  c.Agent,
 			status: describeBranch(c),
 			what:   strings.Join(notes, "; "),
+			part:   true,
 		}
 		if c.Started != nil {
 			row.started = FormatAge(time.Since(*c.Started))

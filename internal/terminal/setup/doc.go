@@ -14,7 +14,7 @@ type Guide struct {
 	*console.Console
 	Process  *app.Process  // that uses the answers
 	Prompter term.Prompter // that asks them
-	// opens the process again, after a key was stored; nil if the guide asks for no key
+	// Reopen opens the process again, after a key was stored; nil if the guide asks for no key.
 	Reopen func() (*app.Process, error)
 
 	OffersLook bool // PickModel offers to look at recorded agents, with [ErrLook]

@@ -98,8 +98,12 @@ func TestBedrockChecksSignatures(t *testing.T) {
 			if region == "" {
 				region = AWSRegion
 			}
-			m, err := bedrock.New(bedrock.Config{Model: "arn:aws:bedrock:eu-central-1:1:inference-profile/eu.anthropic.claude-x:0", Region: region, BaseURL: s.URL,
-				Credentials: func(context.Context) (bedrock.Credentials, error) { return c.keys, nil }})
+			m, err := bedrock.New(bedrock.Config{
+				Model:       "arn:aws:bedrock:eu-central-1:1:inference-profile/eu.anthropic.claude-x:0",
+				Region:      region,
+				Endpoint:    llm.Endpoint{BaseURL: s.URL},
+				Credentials: func(context.Context) (bedrock.Credentials, error) { return c.keys, nil },
+			})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -112,31 +112,39 @@ func effortsOf(v Vendor) []string {
 func openThrough(v Vendor, url string, through *http.Client) (llm.Model, error) {
 	switch v.Name {
 	case "OpenAI":
-		return openai.New(openai.Config{Model: "gpt-x", BaseURL: url, HTTPClient: through})
+		return openai.New(openai.Config{Model: "gpt-x", Endpoint: llm.Endpoint{BaseURL: url, HTTPClient: through}})
 	case "OpenAI responses":
-		return openai.NewResponses(openai.Config{Model: "gpt-x", BaseURL: url, HTTPClient: through})
+		return openai.NewResponses(openai.Config{Model: "gpt-x", Endpoint: llm.Endpoint{BaseURL: url, HTTPClient: through}})
 	case "Anthropic":
-		return anthropic.New(anthropic.Config{Model: "claude-x", BaseURL: url, HTTPClient: through})
+		return anthropic.New(anthropic.Config{Model: "claude-x", Endpoint: llm.Endpoint{BaseURL: url, HTTPClient: through}})
 	case "Ollama":
-		return ollama.New(ollama.Config{Model: "qwen3:8b", BaseURL: url, HTTPClient: through})
+		return ollama.New(ollama.Config{Model: "qwen3:8b", Endpoint: llm.Endpoint{BaseURL: url, HTTPClient: through}})
 	case "Gemini":
-		return gemini.New(gemini.Config{Model: "gemini-x", BaseURL: url, HTTPClient: through})
+		return gemini.New(gemini.Config{Model: "gemini-x", Endpoint: llm.Endpoint{BaseURL: url, HTTPClient: through}})
 	case "Vertex Anthropic":
-		return anthropic.New(anthropic.Config{Model: "claude-x@20260101", BaseURL: url + vertexPath, Vertex: true, Authorize: authorizeVertex, HTTPClient: through})
+		return anthropic.New(anthropic.Config{Model: "claude-x@20260101", Endpoint: llm.Endpoint{BaseURL: url + vertexPath, HTTPClient: through}, Vertex: true, Authorize: authorizeVertex})
 	case "Vertex Gemini":
-		return gemini.New(gemini.Config{Model: "gemini-x", BaseURL: url + vertexPath, Vertex: true, Authorize: authorizeVertex, HTTPClient: through})
+		return gemini.New(gemini.Config{Model: "gemini-x", Endpoint: llm.Endpoint{BaseURL: url + vertexPath, HTTPClient: through}, Vertex: true, Authorize: authorizeVertex})
 	case "Azure":
-		return openai.NewResponses(openai.Config{Model: AzureDeployment, BaseURL: "http://example.openai.azure.com/openai/v1", APIKey: AzureKey, HTTPClient: throughTo(url, through)})
+		return openai.NewResponses(openai.Config{Model: AzureDeployment, Endpoint: llm.Endpoint{BaseURL: "http://example.openai.azure.com/openai/v1", APIKey: AzureKey, HTTPClient: throughTo(url, through)}})
 	case "Bedrock", "Bedrock Llama":
 		name := "eu.anthropic.claude-x-20260101-v1:0"
 		if v.Name != "Bedrock" {
 			name = "meta.llama-x:0"
 		}
-		return bedrock.New(bedrock.Config{Model: name, Region: AWSRegion, BaseURL: url, HTTPClient: through, Credentials: func(context.Context) (bedrock.Credentials, error) {
-			return bedrock.Credentials{KeyID: AWSKeyID, Secret: AWSSecret, Token: AWSToken}, nil
-		}})
+		return bedrock.New(bedrock.Config{
+			Model:  name,
+			Region: AWSRegion,
+			Endpoint: llm.Endpoint{
+				BaseURL:    url,
+				HTTPClient: through,
+			},
+			Credentials: func(context.Context) (bedrock.Credentials, error) {
+				return bedrock.Credentials{KeyID: AWSKeyID, Secret: AWSSecret, Token: AWSToken}, nil
+			},
+		})
 	}
-	c := openai.Config{Model: "x", BaseURL: url, HTTPClient: through}
+	c := openai.Config{Model: "x", Endpoint: llm.Endpoint{BaseURL: url, HTTPClient: through}}
 	if _, known := openai.FindProfile(v.Name); known {
 		c.Profile = v.Name
 	}

@@ -32,35 +32,6 @@ func OpenAIResponses() Vendor {
 	return Vendor{Name: "OpenAI responses", Check: checkResponses, stream: streamResponses, admit: admitPath("/responses"), refuse: refuseOpenAI}
 }
 
-// OpenAIChatToday is OpenAI's Chat Completions API with a model of today: it refuses function tools unless the model
-// does not think (openai/openai-openapi#541, pipecat-ai/pipecat#4043), max_tokens and temperature.
-func OpenAIChatToday() Vendor {
-	v := OpenAI()
-	v.Name, v.admit = "OpenAI chat of today", admitPath("/chat/completions")
-	v.Check = func(body []byte) error {
-		var r struct {
-			Model           string
-			Tools           []json.RawMessage
-			MaxTokens       *int     `json:"max_tokens"`
-			Temperature     *float64 `json:"temperature"`
-			ReasoningEffort string   `json:"reasoning_effort"`
-		}
-		if err := json.Unmarshal(body, &r); err != nil {
-			return err
-		}
-		switch {
-		case len(r.Tools) > 0 && r.ReasoningEffort != "none":
-			return vendorErrorf("Function tools with reasoning_effort are not supported for %s in /v1/chat/completions. Please use /v1/responses instead.", r.Model)
-		case r.MaxTokens != nil:
-			return vendorError("Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.")
-		case r.Temperature != nil:
-			return vendorError("Unsupported value: 'temperature' does not support this value with this model.")
-		}
-		return checkOpenAI(body)
-	}
-	return v
-}
-
 // admitPath admits requests to one path.
 func admitPath(end string) func(*http.Request) (int, string) {
 	return func(r *http.Request) (int, string) {

@@ -60,27 +60,31 @@ func TestStrictRequests(t *testing.T) {
 		strict int // schemas of the request below
 	}{
 		"chat, off": {OpenAI(), func(url string) (llm.Model, error) {
-			return openai.New(openai.Config{Model: "x", BaseURL: url, Strict: "off", Profile: "openai"})
+			return openai.New(openai.Config{Model: "x", Endpoint: llm.Endpoint{BaseURL: url}, Strict: "off", Profile: "openai"})
 		}, 0},
 		"chat, OpenAI": {OpenAI(), func(url string) (llm.Model, error) {
-			return openai.New(openai.Config{Model: "x", BaseURL: url, Profile: "openai"})
+			return openai.New(openai.Config{Model: "x", Endpoint: llm.Endpoint{BaseURL: url}, Profile: "openai"})
 		}, 26},
 		"chat, on": {OpenAI(), func(url string) (llm.Model, error) {
-			return openai.New(openai.Config{Model: "x", BaseURL: url, Strict: "on"})
+			return openai.New(openai.Config{Model: "x", Endpoint: llm.Endpoint{BaseURL: url}, Strict: "on"})
 		}, 26},
-		"chat, unknown": {OpenAI(), func(url string) (llm.Model, error) { return openai.New(openai.Config{Model: "x", BaseURL: url}) }, 0},
+		"chat, unknown": {OpenAI(), func(url string) (llm.Model, error) {
+			return openai.New(openai.Config{Model: "x", Endpoint: llm.Endpoint{BaseURL: url}})
+		}, 0},
 		"responses": {OpenAIResponses(), func(url string) (llm.Model, error) {
-			return openai.NewResponses(openai.Config{Model: "x", BaseURL: url})
+			return openai.NewResponses(openai.Config{Model: "x", Endpoint: llm.Endpoint{BaseURL: url}})
 		}, 0},
 		"responses, on": {OpenAIResponses(), func(url string) (llm.Model, error) {
-			return openai.NewResponses(openai.Config{Model: "x", BaseURL: url, Strict: "on"})
+			return openai.NewResponses(openai.Config{Model: "x", Endpoint: llm.Endpoint{BaseURL: url}, Strict: "on"})
 		}, 26},
-		"messages": {Anthropic(), func(url string) (llm.Model, error) { return anthropic.New(anthropic.Config{Model: "x", BaseURL: url}) }, 0},
+		"messages": {Anthropic(), func(url string) (llm.Model, error) {
+			return anthropic.New(anthropic.Config{Model: "x", Endpoint: llm.Endpoint{BaseURL: url}})
+		}, 0},
 		"messages, on": {Anthropic(), func(url string) (llm.Model, error) {
-			return anthropic.New(anthropic.Config{Model: "x", BaseURL: url, Strict: true})
+			return anthropic.New(anthropic.Config{Model: "x", Endpoint: llm.Endpoint{BaseURL: url}, Strict: true})
 		}, 20},
 		"messages, 1 hour": {Anthropic(), func(url string) (llm.Model, error) {
-			return anthropic.New(anthropic.Config{Model: "x", BaseURL: url, CacheTTL: "1h"})
+			return anthropic.New(anthropic.Config{Model: "x", Endpoint: llm.Endpoint{BaseURL: url}, CacheTTL: "1h"})
 		}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {

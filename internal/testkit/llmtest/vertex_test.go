@@ -28,7 +28,7 @@ func TestCloudsRefuse(t *testing.T) {
 	geminiAt := func(c gemini.Config) (llm.Model, error) { return gemini.New(c) }
 	anthropicAt := func(c anthropic.Config) (llm.Model, error) { return anthropic.New(c) }
 	azureAt := func(name, key string) (llm.Model, error) {
-		return openai.NewResponses(openai.Config{Model: name, BaseURL: "http://example.openai.azure.com/openai/v1", APIKey: key, HTTPClient: throughTo(onAzure, nil)})
+		return openai.NewResponses(openai.Config{Model: name, Endpoint: llm.Endpoint{BaseURL: "http://example.openai.azure.com/openai/v1", APIKey: key, HTTPClient: throughTo(onAzure, nil)}})
 	}
 	for _, c := range []struct {
 		name   string
@@ -38,22 +38,22 @@ func TestCloudsRefuse(t *testing.T) {
 		want   string
 	}{
 		{name: "Gemini", model: func() (llm.Model, error) {
-			return geminiAt(gemini.Config{Model: "gemini-x", BaseURL: onGemini + vertexPath, Vertex: true, Authorize: authorizeVertex})
+			return geminiAt(gemini.Config{Model: "gemini-x", Endpoint: llm.Endpoint{BaseURL: onGemini + vertexPath}, Vertex: true, Authorize: authorizeVertex})
 		}},
 		{name: "Gemini with a token", model: func() (llm.Model, error) {
-			return geminiAt(gemini.Config{Model: "gemini-x", BaseURL: onGemini + vertexPath, Vertex: true, APIKey: GoogleToken})
+			return geminiAt(gemini.Config{Model: "gemini-x", Endpoint: llm.Endpoint{BaseURL: onGemini + vertexPath, APIKey: GoogleToken}, Vertex: true})
 		}},
 		{name: "Gemini with an old token", class: llm.Auth, want: "invalid authentication credentials", model: func() (llm.Model, error) {
-			return geminiAt(gemini.Config{Model: "gemini-x", BaseURL: onGemini + vertexPath, Vertex: true, Authorize: old})
+			return geminiAt(gemini.Config{Model: "gemini-x", Endpoint: llm.Endpoint{BaseURL: onGemini + vertexPath}, Vertex: true, Authorize: old})
 		}},
 		{name: "Gemini of another project", class: llm.BadRequest, want: "does not have access", model: func() (llm.Model, error) {
-			return geminiAt(gemini.Config{Model: "gemini-x", BaseURL: onGemini + strings.Replace(vertexPath, GoogleProject, "other", 1), Vertex: true, Authorize: authorizeVertex})
+			return geminiAt(gemini.Config{Model: "gemini-x", Endpoint: llm.Endpoint{BaseURL: onGemini + strings.Replace(vertexPath, GoogleProject, "other", 1)}, Vertex: true, Authorize: authorizeVertex})
 		}},
 		{name: "Anthropic with a token", model: func() (llm.Model, error) {
-			return anthropicAt(anthropic.Config{Model: "claude-x@1", BaseURL: onAnthropic + vertexPath + "/", Vertex: true, APIKey: GoogleToken})
+			return anthropicAt(anthropic.Config{Model: "claude-x@1", Endpoint: llm.Endpoint{BaseURL: onAnthropic + vertexPath + "/", APIKey: GoogleToken}, Vertex: true})
 		}},
 		{name: "Anthropic's own body", class: llm.BadRequest, want: "model: Extra inputs", model: func() (llm.Model, error) {
-			return anthropicAt(anthropic.Config{Model: "claude-x@1", BaseURL: onAnthropic + vertexPath, Vertex: true, APIKey: GoogleToken, Body: map[string]any{"model": "x"}})
+			return anthropicAt(anthropic.Config{Model: "claude-x@1", Endpoint: llm.Endpoint{BaseURL: onAnthropic + vertexPath, APIKey: GoogleToken, Body: map[string]any{"model": "x"}}, Vertex: true})
 		}},
 		{name: "Azure", model: func() (llm.Model, error) { return azureAt(AzureDeployment, AzureKey) }},
 		{name: "Azure with another key", class: llm.Auth, want: "invalid subscription key", model: func() (llm.Model, error) { return azureAt(AzureDeployment, "wrong-key-0000001") }},

@@ -11,11 +11,11 @@ import (
 type Recording struct {
 	Cols, Rows int
 	Title      string
-	frames     []frame
+	frames     []shownScreen
 }
 
-// A frame is a screen that is shown for a while.
-type frame struct {
+// A shownScreen is a screen that is shown for a while.
+type shownScreen struct {
 	lines   []string // SVG elements
 	seconds float64
 }
@@ -30,7 +30,7 @@ const (
 func (r *Recording) AddFrame(written string, seconds float64) {
 	v := NewTerminal(r.Cols, r.Rows)
 	v.WriteText(strings.ReplaceAll(written, "\r\n", "\n"))
-	f := frame{seconds: seconds}
+	f := shownScreen{seconds: seconds}
 	last := len(v.lines)
 	for last > 0 && strings.TrimSpace(textOf(v.lines[last-1])) == "" {
 		last--

@@ -62,7 +62,7 @@ func TestOpenAIRequests(t *testing.T) {
 	for name, r := range sampleRequests() {
 		t.Run(name, func(t *testing.T) {
 			data := body(t, func(base string) (llm.Model, error) {
-				return wireopenai.New(wireopenai.Config{Model: "m", BaseURL: base})
+				return wireopenai.New(wireopenai.Config{Model: "m", Endpoint: llm.Endpoint{BaseURL: base}})
 			}, r)
 			sameAgain(t, data, new(openai.ChatCompletionNewParams), "stream") // the library adds "stream" when it sends
 		})
@@ -73,7 +73,7 @@ func TestAnthropicRequests(t *testing.T) {
 	for name, r := range sampleRequests() {
 		t.Run(name, func(t *testing.T) {
 			data := body(t, func(base string) (llm.Model, error) {
-				return wireanthropic.New(wireanthropic.Config{Model: "m", BaseURL: base})
+				return wireanthropic.New(wireanthropic.Config{Model: "m", Endpoint: llm.Endpoint{BaseURL: base}})
 			}, r)
 			sameAgain(t, data, new(anthropic.MessageNewParams), "stream")
 		})
@@ -84,7 +84,7 @@ func TestGeminiRequests(t *testing.T) {
 	for name, r := range sampleRequests() {
 		t.Run(name, func(t *testing.T) {
 			data := body(t, func(base string) (llm.Model, error) {
-				return wiregemini.New(wiregemini.Config{Model: "m", BaseURL: base})
+				return wiregemini.New(wiregemini.Config{Model: "m", Endpoint: llm.Endpoint{BaseURL: base}})
 			}, r)
 			var request struct {
 				Contents          []*genai.Content        `json:"contents"`

@@ -29,17 +29,17 @@ type Assembly struct {
 // many empty parts has a limit too.
 const blockSize = 128
 
-type kind int
+type blockKind int
 
 const (
-	textBlock kind = iota
+	textBlock blockKind = iota
 	reasoningBlock
 	callBlock
 	partBlock
 )
 
 type block struct {
-	kind       kind
+	kind       blockKind
 	text, seal strings.Builder
 	id, name   string
 	index      int      // of a call, among the calls
@@ -104,7 +104,7 @@ func (a *Assembly) openBlock(n int, b *block) (*block, error) {
 
 // writeText appends text to the block of slot n. If that is not of kind k, it opens
 // a new one.
-func (a *Assembly) writeText(n int, k kind, text string) (err error) {
+func (a *Assembly) writeText(n int, k blockKind, text string) (err error) {
 	b := a.slots[n]
 	if b == nil || b.kind != k {
 		if b, err = a.openBlock(n, &block{kind: k}); err != nil {

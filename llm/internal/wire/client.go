@@ -40,21 +40,11 @@ const (
 
 // A Config says where a provider is and how to connect to it.
 type Config struct {
-	Name    string            // of the provider's package, for configuration errors
-	Model   string            // required
-	Default string            // base URL of the provider's own service
-	BaseURL string            // empty: Default
-	Key     string            // required for Default
-	KeyName string            // the name of the setting with Key, for messages; empty: NAME_API_KEY
-	HTTP    *http.Client      // nil: one shared client with a connect timeout of 10 s
-	Read    time.Duration     // longest time without data from the server; 0: 300 s
-	Headers map[string]string // added to every request; they replace headers of the provider's package
-	Body    map[string]any    // merged into the body of every request, as JSON
-
-	// longest time from the request to the end of the reply; 0: 30 minutes; negative: no limit
-	StreamTimeout time.Duration
-	// largest reply in bytes: text, reasoning, arguments and media; 0: 16 MiB; negative: no limit
-	MaxReply int
+	Name    string // of the provider's package, for configuration errors
+	Model   string // required
+	Default string // base URL of the provider's own service, which needs a key
+	// Endpoint is that of the caller: Default if BaseURL is empty, and KeyName NAME_API_KEY if that is.
+	llm.Endpoint
 
 	// Authorize adds to a request, which is complete otherwise, what the server accepts it by, and returns the secrets
 	// that no message may have. nil: the headers of the provider's package are enough.
@@ -98,14 +88,14 @@ func New(c Config) (*Client, error) {
 	}
 	own := &Client{
 		base:      base,
-		read:      c.Read,
+		read:      c.ReadTimeout,
 		total:     c.StreamTimeout,
 		largest:   c.MaxReply,
 		headers:   c.Headers,
 		members:   c.Body,
 		keyName:   c.KeyName,
-		hasKey:    c.Key != "",
-		secrets:   newSecretSet(c.Key, address, c.Headers),
+		hasKey:    c.APIKey != "",
+		secrets:   newSecretSet(c.APIKey, address, c.Headers),
 		authorize: c.Authorize,
 		media:     c.Media,
 		translate: c.Translate,
@@ -120,8 +110,8 @@ func New(c Config) (*Client, error) {
 	if !own.hasKey && c.BaseURL == "" {
 		return nil, &llm.Error{Class: llm.Auth, Host: base.Hostname(), Message: "no API key: set " + c.KeyName}
 	}
-	if c.HTTP != nil {
-		own.http = *c.HTTP
+	if c.HTTPClient != nil {
+		own.http = *c.HTTPClient
 	} else {
 		own.http.Transport = sharedTransport()
 	}

@@ -28,8 +28,8 @@ func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f
 func newClient(t testing.TB, c Config) *Client {
 	t.Helper()
 	c.Name, c.Model, c.Default, c.KeyName = "test", "m", "https://api.example.org/v1/", "TEST_KEY"
-	if c.Key == "" {
-		c.Key = "secret-key"
+	if c.APIKey == "" {
+		c.APIKey = "secret-key"
 	}
 	client, err := New(c)
 	if err != nil {
@@ -71,7 +71,7 @@ func TestNetworkFailures(t *testing.T) {
 		{"other", dial(errors.New("odd secret-key")), "network error: api.example.org: no connection: odd [redacted]"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			client := newClient(t, Config{HTTP: &http.Client{Transport: roundTrip(func(*http.Request) (*http.Response, error) { return nil, c.err })}})
+			client := newClient(t, Config{Endpoint: llm.Endpoint{HTTPClient: &http.Client{Transport: roundTrip(func(*http.Request) (*http.Response, error) { return nil, c.err })}}})
 			err := do(t, client)
 			var e *llm.Error
 			if !errors.As(err, &e) || err.Error() != c.want {
@@ -88,7 +88,7 @@ func TestClientTimeout(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release }))
 	defer s.Close()
 	defer close(release)
-	err := do(t, newClient(t, Config{BaseURL: s.URL, HTTP: &http.Client{Timeout: 20 * time.Millisecond}}))
+	err := do(t, newClient(t, Config{Endpoint: llm.Endpoint{BaseURL: s.URL, HTTPClient: &http.Client{Timeout: 20 * time.Millisecond}}}))
 	var e *llm.Error
 	if !errors.As(err, &e) || e.Class != llm.Timeout || errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("error is %v", err)
@@ -100,7 +100,7 @@ func TestTLS(t *testing.T) {
 	s.Config.ErrorLog = log.New(io.Discard, "", 0) // it does not like to be mistrusted
 	s.StartTLS()
 	defer s.Close()
-	err := do(t, newClient(t, Config{BaseURL: s.URL}))
+	err := do(t, newClient(t, Config{Endpoint: llm.Endpoint{BaseURL: s.URL}}))
 	if err == nil || !strings.HasPrefix(err.Error(), "network error: 127.0.0.1: no connection: tls: failed to verify certificate: x509: ") {
 		t.Errorf("error is %v", err)
 	}
@@ -126,7 +126,7 @@ func TestHTTP2(t *testing.T) {
 			s.EnableHTTP2 = true
 			s.StartTLS()
 			defer s.Close()
-			client := newClient(t, Config{BaseURL: s.URL, HTTP: s.Client(), Read: time.Second})
+			client := newClient(t, Config{Endpoint: llm.Endpoint{BaseURL: s.URL, HTTPClient: s.Client(), ReadTimeout: time.Second}})
 			req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL, strings.NewReader("{}"))
 			if err != nil {
 				t.Fatal(err)
@@ -277,7 +277,7 @@ func TestRetryAfter(t *testing.T) {
 }
 
 func TestClean(t *testing.T) {
-	client := newClient(t, Config{Key: "secret-key", Headers: map[string]string{"Authorization": "Bearer secret-key-2", "X-Team": "blue"}})
+	client := newClient(t, Config{Endpoint: llm.Endpoint{APIKey: "secret-key", Headers: map[string]string{"Authorization": "Bearer secret-key-2", "X-Team": "blue"}}})
 	for in, want := range map[string]string{
 		"a\n\tb  c":                    "a b c",
 		"\x1b[31mred\x07":              "[31mred",
@@ -298,11 +298,13 @@ func TestClean(t *testing.T) {
 func TestHeaders(t *testing.T) {
 	var got http.Header
 	client := newClient(t, Config{
-		Headers: map[string]string{"X-Team": "blue", "authorization": "Basic x"},
-		HTTP: &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
-			got = r.Header
-			return nil, io.EOF
-		})},
+		Endpoint: llm.Endpoint{
+			Headers: map[string]string{"X-Team": "blue", "authorization": "Basic x"},
+			HTTPClient: &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+				got = r.Header
+				return nil, io.EOF
+			})},
+		},
 	})
 	req := &http.Request{Method: http.MethodPost, URL: &url.URL{Scheme: "https", Host: "api.example.org"}, Header: http.Header{"Authorization": {"Bearer y"}}}
 	if _, err := client.Do(req); err == nil {
@@ -370,7 +372,7 @@ var xs = strings.Repeat("x", 1<<20)
 
 // A field that a provider's package leaves out is reported, or has a default.
 func TestNewNeedsAModel(t *testing.T) {
-	if _, err := New(Config{Name: "test", Default: "https://api.example.org/v1/", Key: "k"}); err == nil || err.Error() != "test: no model is set" {
+	if _, err := New(Config{Name: "test", Default: "https://api.example.org/v1/", Endpoint: llm.Endpoint{APIKey: "k"}}); err == nil || err.Error() != "test: no model is set" {
 		t.Errorf("without a model: %v", err)
 	}
 	_, err := New(Config{Name: "test", Model: "m", Default: "https://api.example.org/v1/"})

@@ -31,7 +31,7 @@ func TestReplyLimit(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var shown int
-			a := newClient(t, Config{MaxReply: most}).NewAssembly("test", func(d llm.Delta) error {
+			a := newClient(t, Config{Endpoint: llm.Endpoint{MaxReply: most}}).NewAssembly("test", func(d llm.Delta) error {
 				shown += len(d.Text) + len(d.Reasoning)
 				return nil
 			})
@@ -51,7 +51,7 @@ func TestReplyLimit(t *testing.T) {
 		})
 	}
 	for _, limit := range []int{0, -1} { // 16 MiB, and none
-		a := newClient(t, Config{MaxReply: limit}).NewAssembly("test", func(llm.Delta) error { return nil })
+		a := newClient(t, Config{Endpoint: llm.Endpoint{MaxReply: limit}}).NewAssembly("test", func(llm.Delta) error { return nil })
 		piece := strings.Repeat("x", 1<<20-blockSize)
 		for range 16 {
 			if err := a.AddText(0, piece); err != nil {
@@ -75,24 +75,29 @@ func TestStreamTimeout(t *testing.T) {
 		{-1, ""},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			client := newClient(t, Config{StreamTimeout: c.limit, HTTP: &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
-				body, w := io.Pipe()
-				go func() {
-					defer w.Close()
-					for range 60 {
-						if _, err := io.WriteString(w, "data: {}\n\n"); err != nil {
-							return
-						}
-						select {
-						case <-r.Context().Done():
-							w.CloseWithError(r.Context().Err())
-							return
-						case <-time.After(time.Minute + time.Second):
-						}
-					}
-				}()
-				return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: body}, nil
-			})}})
+			client := newClient(t, Config{
+				Endpoint: llm.Endpoint{
+					StreamTimeout: c.limit,
+					HTTPClient: &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+						body, w := io.Pipe()
+						go func() {
+							defer w.Close()
+							for range 60 {
+								if _, err := io.WriteString(w, "data: {}\n\n"); err != nil {
+									return
+								}
+								select {
+								case <-r.Context().Done():
+									w.CloseWithError(r.Context().Err())
+									return
+								case <-time.After(time.Minute + time.Second):
+								}
+							}
+						}()
+						return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: body}, nil
+					})},
+				},
+			})
 			stream, err := client.postJSON(t.Context(), client.BaseURL().String(), nil, struct{}{})
 			if err != nil {
 				t.Fatal(err)
@@ -115,11 +120,15 @@ func TestStreamTimeout(t *testing.T) {
 
 func TestRequestBody(t *testing.T) {
 	var sent string
-	client := newClient(t, Config{HTTP: &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
-		data, err := io.ReadAll(r.Body)
-		sent = string(data)
-		return nil, errors.Join(err, io.EOF)
-	})}})
+	client := newClient(t, Config{
+		Endpoint: llm.Endpoint{
+			HTTPClient: &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+				data, err := io.ReadAll(r.Body)
+				sent = string(data)
+				return nil, errors.Join(err, io.EOF)
+			})},
+		},
+	})
 	post := func(address string, body any) error {
 		stream, err := client.postJSON(t.Context(), address, nil, body)
 		if err == nil {

@@ -27,7 +27,7 @@ const (
 	Suspend                    // Ctrl-Z
 	ClearScreen                // Ctrl-L
 	PastePicture               // Ctrl-V: the terminal pastes text itself
-	// Up in the first line of an empty editor without a history: the owner may have something to take back
+	// Earlier is Up in the first line of an empty editor without a history: the owner may have something to take back
 	Earlier
 )
 

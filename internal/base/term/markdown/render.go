@@ -28,8 +28,8 @@ type Renderer struct {
 	Width int // columns of the terminal; 0 is 80
 	Theme Theme
 	Links bool // the terminal shows links (OSC 8); otherwise an address follows its text
-	// a line break in a paragraph is a blank, as in files whose lines have a fixed length; models write lines as they
-	// want them
+	// Fill makes a line break in a paragraph a blank, as in files whose lines have a fixed length; models write lines
+	// as they want them.
 	Fill bool
 }
 

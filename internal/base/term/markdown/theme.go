@@ -8,7 +8,7 @@ type Theme struct {
 	Emphasis, Strong, Deleted term.Style
 	Code, Link                term.Style // Code is for code in a line
 	Marker, Quote, Rule       term.Style // Marker is for the bullets and numbers of lists
-	// of code; Text is for texts and numbers in it, Name for keys and other names
+	// Keyword to Name are for code: Text is for texts and numbers in it, Name for keys and other names.
 	Keyword, Text, Comment, Name term.Style
 	Added, Removed, Hunk         term.Style // of diffs
 }

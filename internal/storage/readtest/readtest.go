@@ -1,4 +1,5 @@
-package graphtest
+// Package readtest counts how journals are read, for tests.
+package readtest
 
 import (
 	"context"
@@ -9,7 +10,8 @@ import (
 	"raddle.dev/graph/journal"
 )
 
-// Counting is a store in memory that counts how its threads are read. It is safe for concurrent use.
+// Counting is a store in memory that counts how its threads are read. It is safe for concurrent use. Memory must be set:
+// the zero value has no store inside, and its methods panic, except Take, which counts nothing.
 type Counting struct {
 	*journal.Memory // the store inside
 
@@ -17,12 +19,11 @@ type Counting struct {
 	reads map[string]Reads
 }
 
-// Reads says how a thread was read. Looks are readings that met no record, because there was nothing new; they are in
-// none of the counts but that.
+// Reads says how a thread was read. The zero value is that of a thread that was not read.
 type Reads struct {
-	Passes  int // that began before the first record that the store has, or at its newest one
-	Parts   int // other readings: of a few records, or of what came after a record
-	Looks   int
+	Passes  int // readings that began before the first record that the thread has, or at the newest one without a limit
+	Parts   int // others that met a record: what came after one, or the newest ones
+	Looks   int // that met no record, because there was nothing new
 	Records int // that all of them have met
 }
 
@@ -56,6 +57,12 @@ func (c *Counting) Read(ctx context.Context, thread string, r journal.Range) ite
 
 // addReading adds a reading that has met so many records.
 func (c *Counting) addReading(thread string, r journal.Range, met int) {
+	first := int64(0)
+	for rec, err := range c.Memory.Read(context.Background(), thread, journal.Range{Heads: true, Limit: 1}) {
+		if err == nil {
+			first = rec.Seq
+		}
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.reads == nil {
@@ -66,7 +73,7 @@ func (c *Counting) addReading(thread string, r journal.Range, met int) {
 	switch {
 	case met == 0:
 		n.Looks++
-	case r.After == 0 && r.Limit == 0:
+	case r.After < first && (!r.Newest || r.Limit == 0):
 		n.Passes++
 	default:
 		n.Parts++

@@ -1,0 +1,32 @@
+package graph
+
+import (
+	"testing"
+)
+
+func TestEffectID(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		id   EffectID
+		key  string
+		of   string // the shared value
+	}{
+		{"2.act.0\x00tool fs_cat\x00=c1#2", EffectID{"2.act.0", "tool fs_cat", "=c1#2"}, "c1#2", ""},
+		{"2.act.0\x00model\x000", EffectID{"2.act.0", "model", "0"}, "", ""},
+		{"2.act.0\x00ask\x00=a\x00b", EffectID{"2.act.0", "ask", "=a\x00b"}, "a\x00b", ""},
+		{sharedID("spent"), EffectID{"", sharedName, "=spent"}, "spent", "spent"},
+	} {
+		id := ParseEffectID(c.text)
+		if got := id.SharedName(); got != c.of {
+			t.Errorf("%q: the shared value %q", c.text, got)
+		}
+		if id != c.id || id.Key() != c.key || id.String() != c.text {
+			t.Errorf("%q: %#v with the key %q, which is %q again", c.text, id, id.Key(), id.String())
+		}
+	}
+	for _, text := range []string{"", "2.act.0", "2.act.0\x00model"} {
+		if id := ParseEffectID(text); id != (EffectID{}) {
+			t.Errorf("%q: %#v", text, id)
+		}
+	}
+}
