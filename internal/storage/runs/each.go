@@ -18,6 +18,8 @@ type RunRange struct {
 	Below  string // only runs that come after this one, newest first
 	Status string // that of [Info]; "": any
 	Agent  string // "": any
+
+	asks bool // only runs that may ask
 }
 
 // EachRun returns runs, newest first. Runs are read as the loop needs them: what comes after its end costs nothing. An
@@ -62,7 +64,7 @@ type runWalk struct {
 	sessions []listedThread // that have not been passed on; sorted as soon as the first thread below their names comes
 	sorted   bool
 	pending  *listedThread // of the index, taken and not passed on: another branch of its conversation may follow
-	over     bool // the loop has ended
+	over     bool          // the loop has ended
 }
 
 // A listedThread is a thread with what its newest record says.
@@ -80,6 +82,14 @@ const (
 	maxLines   = 2048
 )
 
+// listStatuses returns the statuses of lines among which the runs of the range are; nil: all.
+func (r *RunRange) listStatuses() []string {
+	if r.asks {
+		return []string{graph.Waiting.String(), graph.Paused.String(), graph.Canceled.String(), Crashed}
+	}
+	return recordedStatuses(r.Status)
+}
+
 // walk passes on the runs of a range.
 func (w *runWalk) walk(r *RunRange) error {
 	index, ok := w.store.inside().(journal.Index)
@@ -94,7 +104,7 @@ func (w *runWalk) walk(r *RunRange) error {
 		}
 		return w.passSessions("")
 	}
-	lines := journal.LineRange{Prefix: r.Prefix, Statuses: recordedStatuses(r.Status), Label: r.Agent}
+	lines := journal.LineRange{Prefix: r.Prefix, Statuses: r.listStatuses(), Label: r.Agent}
 	if r.Below != "" { // sessions of which only the thread is known may have runs after it
 		before := lines
 		before.Statuses = []string{}

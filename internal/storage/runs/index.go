@@ -343,3 +343,76 @@ func (s *Store) fillLine(ctx context.Context, index journal.Index, thread string
 	}
 	return explainStoreError(ctx, index.FillLine(ctx, *line))
 }
+
+// CountRuns returns the number of runs by status. If the store is an index, its cost grows only with the number of runs
+// that are driven or are to be driven. A session counts as one run for each of its branches then.
+func (a *Archive) CountRuns(ctx context.Context) (map[string]int, error) {
+	count := map[string]int{}
+	st, err := a.StoreToRead()
+	if st == nil || err != nil {
+		return count, err
+	}
+	index, ok := st.inside().(journal.Index)
+	if ok {
+		if count, err = index.CountLines(ctx); err != nil {
+			return nil, explainStoreError(ctx, err)
+		}
+	}
+	if !ok || count[""] > 0 {
+		count = map[string]int{}
+		for i, err := range a.EachRun(ctx, RunRange{}) {
+			if err != nil {
+				return nil, err
+			}
+			count[i.Status]++
+		}
+		return count, nil
+	}
+	delete(count, otherThread)
+	return count, st.countJobs(ctx, count, index)
+}
+
+// countJobs corrects the number of runs by their recorded status: that of runs whose last drive has not recorded its
+// end, and of those that servers are to continue, says their state of now.
+func (s *Store) countJobs(ctx context.Context, count map[string]int, index journal.Index) error {
+	jobs := &jobSet{store: s}
+	correct := func(from *journal.Line) error {
+		l, known := decodeLine(from)
+		if !known {
+			return nil
+		}
+		l.ApplyLease(from.Lease)
+		i, err := s.describeListed(ctx, l.RunInfo, jobs)
+		if err != nil || i.Status == from.Status {
+			return err
+		}
+		if count[from.Status]--; count[from.Status] <= 0 {
+			delete(count, from.Status)
+		}
+		count[i.Status]++
+		return nil
+	}
+	driven := journal.LineRange{Statuses: []string{Crashed}}
+	list, err := index.ListLines(ctx, driven)
+	if err != nil {
+		return explainStoreError(ctx, err)
+	}
+	for i := range list {
+		if err := correct(&list[i]); err != nil {
+			return err
+		}
+	}
+	if err := jobs.readAll(ctx); err != nil {
+		return err
+	}
+	for thread := range jobs.jobs {
+		from, ok, err := index.ReadLine(ctx, thread)
+		if err == nil && ok && from.Status != Crashed {
+			err = correct(&from)
+		}
+		if err != nil {
+			return explainStoreError(ctx, err)
+		}
+	}
+	return nil
+}
