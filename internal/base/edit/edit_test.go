@@ -24,7 +24,7 @@ const (
 	three = "a\nb\nc\nd\nb\nc\nend"
 )
 
-// Each patch changes the file as it says, or is refused with a reason ("!" and a part of it). notes is a part of what the result says besides.
+// Each patch changes the file as it says, or is refused with a reason ("!" and a part of it). notes is a part of what else the result says.
 func TestApply(t *testing.T) {
 	for name, c := range map[string]struct{ file, patch, want, notes string }{
 		"one hunk":                            {three, "--- x\n+++ x\n@@ -1,3 +1,3 @@\n a\n-b\n+B\n c\n", "a\nB\nc\nd\nb\nc\nend", ""},

@@ -95,7 +95,7 @@ func compileNested(t *testing.T) *graph.Graph {
 }
 
 // Each end of a drive says what the run was then: the result of a turn of a session, and the questions of a run that
-// waited and went on.
+// waited and then continued.
 func TestFollowerReadsEnds(t *testing.T) {
 	st := journal.NewMemory()
 	a := NewArchive(config.Dirs{State: t.TempDir()}, "")
