@@ -263,7 +263,7 @@ func (f *feed) lookOnce(ctx context.Context) {
 	queued := false
 	var err error
 	if !active {
-		driven, queued, err = f.journal.Works(ctx)
+		driven, queued, err = f.journal.IsDriven(ctx)
 	}
 	f.remote = driven || queued
 	follower := f.journal

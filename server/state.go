@@ -138,7 +138,7 @@ func (s *Service) WaitRun(ctx context.Context, id string) (*RunState, error) {
 		if d == nil && !st.Final && s.countFinished() != finished {
 			continue // the state may be from before the end of a drive
 		}
-		if d == nil && (!runs.Works(st.Status) || st.asks && st.Status == runs.Running) {
+		if d == nil && (!runs.IsWorking(st.Status) || st.asks && st.Status == runs.Running) {
 			return st, nil
 		}
 		var done chan struct{} // nil: another process drives the run, or it is queued

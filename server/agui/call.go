@@ -247,7 +247,7 @@ func (c *call) readEvents(ctx context.Context, t *translator, see func(*server.E
 func (c *call) finish(t *translator, st *server.RunState) bool {
 	asks := len(st.Questions) > 0 && st.Status == graph.Waiting.String()
 	paused := runs.NeedsResume(st.Status)
-	if !asks && runs.Works(st.Status) {
+	if !asks && runs.IsWorking(st.Status) {
 		return false
 	}
 	t.endAll()
@@ -380,7 +380,7 @@ func (c *call) answer(ctx context.Context, t *translator, run string) error {
 // answerPause continues or cancels a run that is paused. A run that works or has ended stays as it is.
 func (c *call) answerPause(ctx context.Context, st *server.RunState) error {
 	switch {
-	case st.Final || runs.Works(st.Status):
+	case st.Final || runs.IsWorking(st.Status):
 		return nil
 	case c.in.Resume[0].Status == statusCancelled:
 		return c.service.CancelRun(ctx, st.Run)

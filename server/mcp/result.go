@@ -78,7 +78,7 @@ func (b *bridge) describeRun(st *server.RunState, note string) *sdk.CallToolResu
 		}
 		text = explainQuestions(&r, note)
 	case st.Status == graph.Done.String():
-	case runs.Works(st.Status):
+	case runs.IsWorking(st.Status):
 		text = fmt.Sprintf("run %s is %s", r.Run, r.Status)
 	default:
 		res.IsError = true

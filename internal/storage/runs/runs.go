@@ -25,8 +25,8 @@ const (
 	Damaged = "damaged"  // the store does not hold what was written
 )
 
-// Works reports whether a run with a status goes on without anyone.
-func Works(status string) bool { return status == Running || status == Queued }
+// IsWorking reports whether a run with a status goes on without anyone.
+func IsWorking(status string) bool { return status == Running || status == Queued }
 
 // NeedsResume reports whether a run with a status goes on only if someone resumes it.
 func NeedsResume(status string) bool {

@@ -64,7 +64,7 @@ func runWatch(ctx context.Context, con *console.Console, p *app.Process, opts ou
 		var events []graph.Event
 		var more bool
 		// after the status: nothing that was recorded before the end is left out
-		if events, more, err = follower.ReadEvents(ctx, runs.Works(v.Status)); err != nil {
+		if events, more, err = follower.ReadEvents(ctx, runs.IsWorking(v.Status)); err != nil {
 			break
 		}
 		for _, ev := range events {
@@ -76,7 +76,7 @@ func runWatch(ctx context.Context, con *console.Console, p *app.Process, opts ou
 			show(ev)
 		}
 		asks := v.Status == runs.Running && v.Snapshot.Status == graph.Waiting
-		switch over := !runs.Works(v.Status) || asks; {
+		switch over := !runs.IsWorking(v.Status) || asks; {
 		case more:
 			continue
 		case over && opts.output != console.FormatText:
