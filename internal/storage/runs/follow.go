@@ -52,10 +52,10 @@ func (f *Follower) Waits() bool {
 	return f.Head() > 0 && f.reading.Status() == graph.Waiting
 }
 
-// Works reports whether a process drives the run, by the lock and the lease of its thread, and whether a server of the
+// IsDriven reports whether a process drives the run, by the lock and the lease of its thread, and whether a server of the
 // store is to drive it: it reads no journal. A turn of a session is not driven any more once the start of the next one
 // was read.
-func (f *Follower) Works(ctx context.Context) (driven, queued bool, err error) {
+func (f *Follower) IsDriven(ctx context.Context) (driven, queued bool, err error) {
 	if err := f.locateRun(ctx); err != nil || f.place.last > 0 {
 		return false, false, err
 	}
