@@ -386,12 +386,12 @@ func (w *worker) fail(run string, err error) {
 		w.tryLater(run, h, journal.Return{Delay: busyDelay})
 	case failure.IsUnavailable(err) || journal.IsUnavailable(err):
 		w.tryLater(run, h, journal.Return{Delay: awayDelay})
-	case h.Attempts() >= maxAttempts:
-		w.service.log.Error("a run is given up: its drives fail; to try again: raddle resume "+run, "run", run, "attempts", h.Attempts(), "error", err)
+	case h.CountAttempts() >= maxAttempts:
+		w.service.log.Error("a run is given up: its drives fail; to try again: raddle resume "+run, "run", run, "attempts", h.CountAttempts(), "error", err)
 		w.giveBack(run, journal.Return{Reason: err.Error(), GiveUp: true})
 	default:
-		w.service.log.Warn("a run is not continued now", "run", run, "attempt", h.Attempts(), "error", err)
-		w.tryLater(run, h, journal.Return{Reason: err.Error(), Delay: min(lookInterval<<max(0, h.Attempts()-1), maxBackoff)})
+		w.service.log.Warn("a run is not continued now", "run", run, "attempt", h.CountAttempts(), "error", err)
+		w.tryLater(run, h, journal.Return{Reason: err.Error(), Delay: min(lookInterval<<max(0, h.CountAttempts()-1), maxBackoff)})
 	}
 }
 
@@ -404,7 +404,7 @@ func (w *worker) tryLater(run string, h *journal.Hold, r journal.Return) {
 	}
 	job := h.Job
 	if r.Reason != "" {
-		job.Attempts = h.Attempts() + 1
+		job.Attempts = h.CountAttempts() + 1
 	}
 	again := &journal.Hold{Job: job, TTL: h.TTL}
 	w.mu.Lock()

@@ -176,8 +176,8 @@ type Hold struct {
 // NoteProgress says that the drive has finished a step. It reports whether earlier attempts counted until now.
 func (h *Hold) NoteProgress() (first bool) { return !h.progress.Swap(true) && h.Job.Attempts > 1 }
 
-// Attempts is how often the thread was tried since a step of it was finished, or a person has touched it.
-func (h *Hold) Attempts() int {
+// CountAttempts returns how often the thread was tried since a step of it was finished, or a person has touched it.
+func (h *Hold) CountAttempts() int {
 	if h.progress.Load() {
 		return 1
 	}
@@ -204,8 +204,8 @@ const (
 	KeepAtEnd
 )
 
-// returns reports whether the job waits for a worker again after the record that ends a drive.
-func (e AtEnd) returns(end *Record) bool {
+// returnsJob reports whether the job waits for a worker again after the record that ends a drive.
+func (e AtEnd) returnsJob(end *Record) bool {
 	if e != ReturnIfStopped && e != ReturnAtEnd {
 		return false
 	}
@@ -277,7 +277,7 @@ func JobChangeOf(ctx context.Context, thread string, recs []Record) (c JobChange
 	if end == nil || h != nil && AtEnd(h.end.Load()) == KeepAtEnd {
 		return c
 	}
-	if h == nil || !AtEnd(h.end.Load()).returns(end) {
+	if h == nil || !AtEnd(h.end.Load()).returnsJob(end) {
 		return JobChange{Remove: true}
 	}
 	if !c.Put {

@@ -67,13 +67,13 @@ type jobSet struct {
 	jobs map[string]*journal.DriveJob // by thread
 }
 
-// apply gives a run that nothing drives the status that its job says.
-func (js *jobSet) apply(ctx context.Context, thread string, i *Info) error {
+// applyJob gives a run that nothing drives the status that its job says.
+func (js *jobSet) applyJob(ctx context.Context, thread string, i *Info) error {
 	q := QueueOf(js.store)
 	if q == nil || i.Status != graph.Waiting.String() && i.Status != graph.Canceled.String() && !NeedsResume(i.Status) {
 		return nil
 	}
-	job, err := js.find(ctx, q, thread)
+	job, err := js.findJob(ctx, q, thread)
 	switch {
 	case err != nil:
 		return explainStoreError(ctx, fmt.Errorf("whether a server continues the run: %w", err))
@@ -87,8 +87,8 @@ func (js *jobSet) apply(ctx context.Context, thread string, i *Info) error {
 	return nil
 }
 
-// find returns the job of a thread; nil: it has none.
-func (js *jobSet) find(ctx context.Context, q journal.Queue, thread string) (*journal.DriveJob, error) {
+// findJob returns the job of a thread; nil: it has none.
+func (js *jobSet) findJob(ctx context.Context, q journal.Queue, thread string) (*journal.DriveJob, error) {
 	if js.single {
 		job, ok, err := q.ReadJob(ctx, thread)
 		if err != nil || !ok {

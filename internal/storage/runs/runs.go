@@ -176,7 +176,7 @@ func (s *Store) describeListed(ctx context.Context, d history.RunInfo, jobs *job
 	} else if d.Status == graph.Running {
 		i.Host, i.PID, _ = d.Lease.Holder()
 	}
-	return i, jobs.apply(ctx, d.Thread, &i)
+	return i, jobs.applyJob(ctx, d.Thread, &i)
 }
 
 // Detail is the state of a run, now or at an earlier point, as its journal records it.
