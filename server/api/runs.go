@@ -294,6 +294,9 @@ func (h *handler) containsText(ctx context.Context, r *runs.Info, text string) b
 	if strings.Contains(strings.ToLower(strings.Join(words, "\n")), text) {
 		return true
 	}
+	if prompt, ok := r.KnownPrompt(); ok {
+		return strings.Contains(strings.ToLower(prompt), text)
+	}
 	d, err := h.process.Runs.ReadRunDetail(ctx, r.Run)
 	return err == nil && d.Record != nil && strings.Contains(strings.ToLower(d.Record.Prompt), text)
 }

@@ -63,6 +63,7 @@ type runWalk struct {
 
 	sessions []listedThread // that have not been passed on; sorted as soon as the first thread below their names comes
 	sorted   bool
+	fills    bool          // lines that say nothing are written
 	pending  *listedThread // of the index, taken and not passed on: another branch of its conversation may follow
 	over     bool          // the loop has ended
 }
@@ -80,6 +81,7 @@ type listedThread struct {
 const (
 	firstLines = 64
 	maxLines   = 2048
+	mostFilled = 1000 // lines that say nothing which a list writes itself
 )
 
 // listStatuses returns the statuses of lines among which the runs of the range are; nil: all.
@@ -104,6 +106,11 @@ func (w *runWalk) walk(r *RunRange) error {
 		}
 		return w.passSessions("")
 	}
+	count, err := index.CountLines(w.ctx)
+	if err != nil {
+		return explainStoreError(w.ctx, err)
+	}
+	w.fills = count[""] <= mostFilled
 	lines := journal.LineRange{Prefix: r.Prefix, Statuses: r.listStatuses(), Label: r.Agent}
 	if r.Below != "" { // sessions of which only the thread is known may have runs after it
 		before := lines
@@ -152,6 +159,20 @@ func (w *runWalk) walkLines(index journal.Index, lines journal.LineRange, from s
 // addLine takes the next line of the index.
 func (w *runWalk) addLine(from *journal.Line) error {
 	l, known := decodeLine(from)
+	if !known && w.fills {
+		index, _ := w.store.inside().(journal.Index)
+		filled, err := fillLine(w.ctx, w.store.inside(), index, from.Thread)
+		if err == nil && filled != nil { // a file that cannot be written stays as it is
+			lease := from.Lease
+			from = filled.encode()
+			from.Lease = lease
+			l, known = decodeLine(from)
+		}
+		if _, _, kept := SessionOf(from.Thread); known && kept { // its run belongs elsewhere
+			w.sessions = append(w.sessions, *newListedLine(from, l))
+			return nil
+		}
+	}
 	if !known {
 		if err := w.passPending(); err != nil || w.over {
 			return err
@@ -194,6 +215,10 @@ func (w *runWalk) passPending() error {
 	t := w.pending
 	w.pending = nil
 	if t == nil || w.over {
+		return nil
+	}
+	if t.run > sessionPrefix { // of another program: sessions, whose names come after it, are not known yet
+		w.sessions = append(w.sessions, *t)
 		return nil
 	}
 	if err := w.passSessions(t.run); err != nil || w.over || w.below != "" && t.run >= w.below {

@@ -288,34 +288,31 @@ func recordedStatuses(status string) []string {
 	return []string{status}
 }
 
-// ReindexRuns writes the lines of all threads whose lines say nothing, as those of a store that an earlier version has
-// written. noted is called after each thread, with the number of those that are left.
-func (a *Archive) ReindexRuns(ctx context.Context, noted func(left int)) error {
-	st, err := a.OpenStore()
-	if err != nil {
-		return err
-	}
-	index, ok := st.inside().(journal.Index)
+// Reindex writes the lines of all threads of a store whose lines say nothing, as those of a store that an earlier
+// version has written, or that records were copied into. noted is called now and then with the number of those that are
+// left. A thread whose journal cannot be read keeps its line. It does nothing if the store is no index.
+func Reindex(ctx context.Context, st journal.Store, noted func(left int)) error {
+	index, ok := st.(journal.Index)
 	if !ok {
 		return nil
 	}
-	const page = 256
-	r := journal.LineRange{Statuses: []string{}, Limit: page}
+	r := journal.LineRange{Statuses: []string{}, Limit: firstLines}
 	for {
 		list, err := index.ListLines(ctx, r)
 		if err != nil {
 			return explainStoreError(ctx, err)
 		}
 		for i := range list {
-			if err := st.fillLine(ctx, index, list[i].Thread); err != nil {
+			if _, err := fillLine(ctx, st, index, list[i].Thread); err != nil {
 				return err
 			}
 		}
-		if len(list) < page {
+		if len(list) < r.Limit {
 			return nil
 		}
-		r.Below = list[page-1].Order
-		r.BelowThread = list[page-1].Thread
+		r.Below = list[len(list)-1].Order
+		r.BelowThread = list[len(list)-1].Thread
+		r.Limit = maxLines
 		count, err := index.CountLines(ctx)
 		if err != nil {
 			return explainStoreError(ctx, err)
@@ -324,24 +321,31 @@ func (a *Archive) ReindexRuns(ctx context.Context, noted func(left int)) error {
 	}
 }
 
-// fillLine writes the line of a thread whose line says nothing. One whose journal cannot be read keeps it.
-func (s *Store) fillLine(ctx context.Context, index journal.Index, thread string) error {
-	line := &journal.Line{Thread: thread, Order: thread, Status: otherThread}
-	if isRunThread(thread) {
-		l := newRunLine(thread)
-		err := l.catchUp(ctx, s.inside(), 0)
-		if IsDamage(err) || l.Head == 0 {
-			return nil
-		}
-		if err != nil {
-			return explainStoreError(ctx, err)
-		}
-		line = l.encode()
+// Reindex is the function Reindex for the store of the archive, if it exists.
+func (a *Archive) Reindex(ctx context.Context, noted func(left int)) error {
+	st, err := a.StoreToRead()
+	if st == nil || err != nil {
+		return err
 	}
-	if line == nil {
-		return nil
+	return Reindex(ctx, st.inside(), noted)
+}
+
+// fillLine writes the line of a thread whose line says nothing, and returns it; nil: its journal cannot be read, or it is
+// no run.
+func fillLine(ctx context.Context, st journal.Store, index journal.Index, thread string) (*runLine, error) {
+	if !isRunThread(thread) {
+		return nil, explainStoreError(ctx, index.FillLine(ctx, journal.Line{Thread: thread, Order: thread, Status: otherThread}))
 	}
-	return explainStoreError(ctx, index.FillLine(ctx, *line))
+	l := newRunLine(thread)
+	err := l.catchUp(ctx, st, 0)
+	if IsDamage(err) || err == nil && l.Head == 0 {
+		return nil, nil
+	}
+	line := l.encode()
+	if err != nil || line == nil {
+		return nil, explainStoreError(ctx, err)
+	}
+	return l, explainStoreError(ctx, index.FillLine(ctx, *line))
 }
 
 // CountRuns returns the number of runs by status. If the store is an index, its cost grows only with the number of runs

@@ -107,7 +107,7 @@ func TestReindexRuns(t *testing.T) {
 	if len(before) < 4 {
 		t.Fatalf("there are %d runs", len(before))
 	}
-	if err := a.ReindexRuns(t.Context(), func(int) {}); err != nil {
+	if err := a.Reindex(t.Context(), func(int) {}); err != nil {
 		t.Fatal(err)
 	}
 	count, err := plain.CountLines(t.Context())

@@ -12,6 +12,14 @@ type Summary struct {
 	Calls  Calls         // of models
 }
 
+// KnownPrompt returns the prompt of a run that a list has returned, if the index has the whole of it.
+func (i *Info) KnownPrompt() (prompt string, ok bool) {
+	if i.line == nil || i.line.Cut {
+		return "", false
+	}
+	return i.line.Prompt, true
+}
+
 // SummarizeRun reads the summary of a run that ListRuns or ListRunTree has returned: of a session, that of
 // its newest turn.
 func (a *Archive) SummarizeRun(ctx context.Context, i *Info) (sum Summary, err error) {

@@ -214,7 +214,11 @@ func TestPassesOverAJournal(t *testing.T) {
 	if err := a.AttachStore(st); err != nil {
 		t.Fatal(err)
 	}
-	r := &graph.Runner{Graph: compileTeam(t), Store: st}
+	opened, err := a.OpenStore()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &graph.Runner{Graph: compileTeam(t), Store: opened}
 	if _, err := r.Invoke(t.Context(), graph.Input{Thread: "r1", Run: "r1", Set: agent.Turn("Where is it?")}); err != nil {
 		t.Fatal(err)
 	}
