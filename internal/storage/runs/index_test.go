@@ -15,7 +15,6 @@ import (
 	"raddle.dev/graph/history"
 	"raddle.dev/graph/journal"
 	"raddle.dev/internal/storage/config"
-	"raddle.dev/internal/storage/foreign"
 	"raddle.dev/store/sqlite"
 )
 
@@ -182,11 +181,9 @@ type closedStore struct{ *journal.Memory }
 var errLooked = errors.New("the list has looked into journals")
 
 // Threads implements journal.Store.
-func (closedStore) Threads(_ context.Context, prefix string) iter.Seq2[journal.ThreadInfo, error] {
+func (closedStore) Threads(context.Context, string) iter.Seq2[journal.ThreadInfo, error] {
 	return func(yield func(journal.ThreadInfo, error) bool) {
-		if prefix != foreign.NameThread("") {
-			yield(journal.ThreadInfo{}, errLooked)
-		}
+		yield(journal.ThreadInfo{}, errLooked)
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 
 	"raddle.dev/graph"
 	"raddle.dev/graph/journal"
-	"raddle.dev/internal/storage/foreign"
 )
 
 // OpenRun is a run with open questions.
@@ -21,10 +20,6 @@ type OpenRun struct {
 // a process drives has the status Running. damaged are the runs whose journals cannot be read, newest first: they may
 // have questions too.
 func (a *Archive) ListOpenRuns(ctx context.Context) (open []OpenRun, damaged []Info, err error) {
-	marked, err := a.listMarkedThreads(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
 	for r, err := range a.EachRun(ctx, RunRange{asks: true}) {
 		if err != nil {
 			return nil, nil, err
@@ -35,10 +30,6 @@ func (a *Archive) ListOpenRuns(ctx context.Context) (open []OpenRun, damaged []I
 			damaged = append(damaged, r)
 			continue
 		default:
-			continue
-		}
-		// the end of a drive names the questions that are open; one that came from elsewhere asks whether it may continue
-		if r.line != nil && !r.line.Driving && len(r.Questions) == 0 && !marked[r.threadName()] {
 			continue
 		}
 		d, err := a.ReadRunDetail(ctx, r.threadName())
@@ -60,20 +51,4 @@ func (a *Archive) ListOpenRuns(ctx context.Context) (open []OpenRun, damaged []I
 		return cmp.Or(a.Updated.Compare(b.Updated), cmp.Compare(a.Run, b.Run))
 	})
 	return open, damaged, nil
-}
-
-// listMarkedThreads returns the threads that have a mark which says where they came from.
-func (a *Archive) listMarkedThreads(ctx context.Context) (map[string]bool, error) {
-	st, err := a.StoreToRead()
-	if st == nil || err != nil {
-		return nil, err
-	}
-	marked := map[string]bool{}
-	for t, err := range st.Threads(ctx, foreign.NameThread("")) {
-		if err != nil {
-			return nil, err
-		}
-		marked[foreign.MarkedBy(t.Name)] = true
-	}
-	return marked, nil
 }
