@@ -370,7 +370,7 @@ func (r *Reporter) nodeParts(ev graph.Event, n *reportedNode, b graph.TaskDone) 
 	file := r.nodeOf(ev)
 	switch {
 	case n.failed != "":
-		parts = append(parts, r.look.cut(lastSentence(n.failed), 60))
+		parts = append(parts, r.look.cut(lastSentence(flow.PlainReason(n.failed)), 60))
 		if to := strings.Join(b.Update.Goto, ", "); to != "" {
 			parts = append(parts, r.look.arrow+" "+to)
 		}
