@@ -91,7 +91,7 @@ func (s *Store) listLines(ctx context.Context, r journal.LineRange) (list []jour
 		list, err = s.queryLines(ctx, "WHERE l.name >= ? AND l.name < ? ORDER BY +l.place DESC, +l.name DESC", r.Prefix, prefixUpperBound(r.Prefix))
 		list = slices.DeleteFunc(list, func(l journal.Line) bool { return !r.Selects(&l) })
 	case r.Statuses == nil && r.Label == "":
-		text, args := below(r, "TRUE")
+		text, args := rangeBelow(r, "TRUE")
 		return s.queryLines(ctx, text+" LIMIT ?", append(args, limit)...)
 	default:
 		statuses := r.Statuses
@@ -101,9 +101,9 @@ func (s *Store) listLines(ctx context.Context, r journal.LineRange) (list []jour
 			}
 		}
 		for _, status := range append(slices.Clone(statuses), "") {
-			text, args := below(r, "l.status = ?", status)
+			text, args := rangeBelow(r, "l.status = ?", status)
 			if status != "" && r.Label != "" {
-				text, args = below(r, "l.status = ? AND l.label = ?", status, r.Label)
+				text, args = rangeBelow(r, "l.status = ? AND l.label = ?", status, r.Label)
 			}
 			part, err := s.queryLines(ctx, text+" LIMIT ?", append(args, limit)...)
 			if err != nil {
@@ -122,8 +122,8 @@ func (s *Store) listLines(ctx context.Context, r journal.LineRange) (list []jour
 	return list, err
 }
 
-// below returns the condition for the lines of a range for which another one holds too, in their order.
-func below(r journal.LineRange, also string, args ...any) (text string, all []any) {
+// rangeBelow returns the condition for the lines of a range for which another one holds too, in their order.
+func rangeBelow(r journal.LineRange, also string, args ...any) (text string, all []any) {
 	text = "WHERE " + also
 	if r.Below != "" {
 		text += " AND (l.place, l.name) < (?, ?)"

@@ -46,7 +46,7 @@ func (a *Archive) EachRun(ctx context.Context, r RunRange) iter.Seq2[Info, error
 				return yield(i, err)
 			},
 		}
-		if err := w.walk(&r); err != nil {
+		if err := w.walkRuns(&r); err != nil {
 			yield(Info{}, err)
 		}
 	}
@@ -92,8 +92,8 @@ func (r *RunRange) listStatuses() []string {
 	return recordedStatuses(r.Status)
 }
 
-// walk passes on the runs of a range.
-func (w *runWalk) walk(r *RunRange) error {
+// walkRuns passes on the runs of a range.
+func (w *runWalk) walkRuns(r *RunRange) error {
 	index, ok := w.store.inside().(journal.Index)
 	if !ok {
 		for t, err := range w.store.Threads(w.ctx, r.Prefix) {
@@ -164,7 +164,7 @@ func (w *runWalk) addLine(from *journal.Line) error {
 		filled, err := fillLine(w.ctx, w.store.inside(), index, from.Thread)
 		if err == nil && filled != nil { // a file that cannot be written stays as it is
 			lease := from.Lease
-			from = filled.encode()
+			from = filled.encodeLine()
 			from.Lease = lease
 			l, known = decodeLine(from)
 		}

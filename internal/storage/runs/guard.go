@@ -62,14 +62,14 @@ func (g *guard) Append(ctx context.Context, thread string, after int64, recs []j
 	var line *runLine
 	with := ctx
 	if g.lines != nil {
-		with, line = g.lines.prepare(ctx, thread, after, recs)
+		with, line = g.lines.prepareLine(ctx, thread, after, recs)
 	}
 	err := explainStoreError(ctx, g.Store.Append(with, thread, after, recs))
 	if g.lines != nil {
 		if err != nil {
 			line = nil
 		}
-		g.lines.note(thread, line)
+		g.lines.noteLine(thread, line)
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()

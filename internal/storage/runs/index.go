@@ -14,7 +14,8 @@ import (
 	"raddle.dev/graph/journal"
 )
 
-// A runLine is what lists show of the newest run of a thread: what the index of a store keeps, and how it goes on.
+// A runLine is what lists show of the newest run of a thread: what the index of a store keeps, and what adds records to
+// it.
 type runLine struct {
 	history.Line
 	Prompt string // its beginning
@@ -28,8 +29,8 @@ const maxLinePrompt = 500
 // otherThread is the status of the line of a thread that is no run.
 const otherThread = "other"
 
-// add adds the next record of the thread.
-func (l *runLine) add(r *journal.Record) error {
+// addRecord adds the next record of the thread.
+func (l *runLine) addRecord(r *journal.Record) error {
 	if r.Kind == journal.KindStart {
 		l.Calls = Calls{}
 	}
@@ -96,8 +97,8 @@ var statusesByName = func() map[string]graph.Status {
 	return all
 }()
 
-// encode returns the line as the index keeps it.
-func (l *runLine) encode() *journal.Line {
+// encodeLine returns the line as the index keeps it.
+func (l *runLine) encodeLine() *journal.Line {
 	d := storedLine{
 		Graph:   l.Graph,
 		Started: l.Started.UnixMicro(),
@@ -178,14 +179,14 @@ type lineKeeper struct {
 // maxKeptLines is how many lines a keeper remembers; it reads others again.
 const maxKeptLines = 4096
 
-// prepare returns the context with the line that a thread has after some records, if they change what a list shows, and
-// the line itself for [lineKeeper.note]. Without one, as for a thread whose records cannot be read, the index says only
-// that the thread is there.
-func (k *lineKeeper) prepare(ctx context.Context, thread string, after int64, recs []journal.Record) (context.Context, *runLine) {
+// prepareLine returns the context with the line that a thread has after some records, if they change what a list shows,
+// and the line itself for [lineKeeper.noteLine]. Without one, as for a thread whose records cannot be read, the index
+// says only that the thread is there.
+func (k *lineKeeper) prepareLine(ctx context.Context, thread string, after int64, recs []journal.Record) (context.Context, *runLine) {
 	if !isRunThread(thread) {
 		return journal.WithLine(ctx, &journal.Line{Thread: thread, Order: thread, Status: otherThread}), nil
 	}
-	l, err := k.find(ctx, thread, after)
+	l, err := k.findLine(ctx, thread, after)
 	if err != nil {
 		return ctx, nil
 	}
@@ -193,22 +194,22 @@ func (k *lineKeeper) prepare(ctx context.Context, thread string, after int64, re
 	for i := range recs {
 		r := recs[i]
 		r.Seq = after + int64(i) + 1
-		if err := l.add(&r); err != nil {
+		if err := l.addRecord(&r); err != nil {
 			return ctx, nil
 		}
 	}
 	if l.Calls.Count == calls && journal.LineOf(ctx, thread, after, recs) == nil {
 		return ctx, l
 	}
-	if line := l.encode(); line != nil {
+	if line := l.encodeLine(); line != nil {
 		ctx = journal.WithLine(ctx, line)
 	}
 	return ctx, l
 }
 
-// note remembers the line of a thread after an append, or forgets it; nil: the append has failed, or the line is not
-// known.
-func (k *lineKeeper) note(thread string, l *runLine) {
+// noteLine remembers the line of a thread after an append, or forgets it; nil: the append has failed, or the line is
+// not known.
+func (k *lineKeeper) noteLine(thread string, l *runLine) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if l == nil || !l.Driving {
@@ -221,13 +222,13 @@ func (k *lineKeeper) note(thread string, l *runLine) {
 	k.lines[thread] = l
 }
 
-// find returns the line of a thread as it is after a record, for the caller to change.
-func (k *lineKeeper) find(ctx context.Context, thread string, after int64) (*runLine, error) {
+// findLine returns the line of a thread as it is after a record, for the caller to change.
+func (k *lineKeeper) findLine(ctx context.Context, thread string, after int64) (*runLine, error) {
 	k.mu.Lock()
 	kept := k.lines[thread]
 	k.mu.Unlock()
 	if kept != nil && kept.Head == after {
-		return kept.clone(), nil
+		return kept.copyLine(), nil
 	}
 	if after <= 0 {
 		return newRunLine(thread), nil
@@ -258,7 +259,7 @@ func (l *runLine) catchUp(ctx context.Context, st journal.Store, upTo int64) err
 	}
 	for r, err := range journal.Records(ctx, st, l.Thread, journal.Range{After: l.Head, UpTo: upTo}) {
 		if err == nil {
-			err = l.add(&r)
+			err = l.addRecord(&r)
 		}
 		if err != nil {
 			return err
@@ -267,8 +268,8 @@ func (l *runLine) catchUp(ctx context.Context, st journal.Store, upTo int64) err
 	return nil
 }
 
-// clone returns a line that can be changed.
-func (l *runLine) clone() *runLine {
+// copyLine returns a line that can be changed.
+func (l *runLine) copyLine() *runLine {
 	c := *l
 	c.Calls.Models = slices.Clone(l.Calls.Models)
 	c.Calls.Flaws = slices.Clone(l.Calls.Flaws)
@@ -330,8 +331,8 @@ func (a *Archive) Reindex(ctx context.Context, noted func(left int)) error {
 	return Reindex(ctx, st.inside(), noted)
 }
 
-// fillLine writes the line of a thread whose line says nothing, and returns it; nil: its journal cannot be read, or it is
-// no run.
+// fillLine writes the line of a thread whose line says nothing, and returns it; nil: its journal cannot be read, or it
+// is no run.
 func fillLine(ctx context.Context, st journal.Store, index journal.Index, thread string) (*runLine, error) {
 	if !isRunThread(thread) {
 		return nil, explainStoreError(ctx, index.FillLine(ctx, journal.Line{Thread: thread, Order: thread, Status: otherThread}))
@@ -341,7 +342,7 @@ func fillLine(ctx context.Context, st journal.Store, index journal.Index, thread
 	if IsDamage(err) || err == nil && l.Head == 0 {
 		return nil, nil
 	}
-	line := l.encode()
+	line := l.encodeLine()
 	if err != nil || line == nil {
 		return nil, explainStoreError(ctx, err)
 	}

@@ -60,7 +60,7 @@ func TestLinesSayWhatJournalsSay(t *testing.T) {
 			}
 			for i := range recs {
 				if i%5 == 3 { // as another process does, which has read nothing of it
-					st.guard.lines.note(name, nil)
+					st.guard.lines.noteLine(name, nil)
 				}
 				if err := st.Append(t.Context(), name, int64(i), recs[i:i+1]); err != nil {
 					t.Fatal(err)

@@ -25,10 +25,10 @@ const (
 	Damaged = "damaged"  // the store does not hold what was written
 )
 
-// IsWorking reports whether a run with a status goes on without anyone.
+// IsWorking reports whether a run with a status continues by itself.
 func IsWorking(status string) bool { return status == Running || status == Queued }
 
-// NeedsResume reports whether a run with a status goes on only if someone resumes it.
+// NeedsResume reports whether a run with a status continues only if someone resumes it.
 func NeedsResume(status string) bool {
 	return status == graph.Paused.String() || status == Crashed || status == GivenUp
 }
