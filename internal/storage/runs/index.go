@@ -1,8 +1,10 @@
 package runs
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -347,6 +349,46 @@ func fillLine(ctx context.Context, st journal.Store, index journal.Index, thread
 		return nil, explainStoreError(ctx, err)
 	}
 	return l, explainStoreError(ctx, index.FillLine(ctx, *line))
+}
+
+// CheckLine returns what is wrong with the line of a thread, in words: that it is not what its records say; "": nothing,
+// or there is none. Of a thread whose first records were removed, it does not know it. The error is that of the store.
+func CheckLine(ctx context.Context, st journal.Store, thread string) (fault string, err error) {
+	index, ok := st.(journal.Index)
+	if !ok || !isRunThread(thread) {
+		return "", nil
+	}
+	line, ok, err := index.ReadLine(ctx, thread)
+	if err != nil || !ok || line.Status == "" {
+		return "", explainStoreError(ctx, err)
+	}
+	l, known := decodeLine(&line)
+	if !known {
+		return "the line of lists cannot be read", nil
+	}
+	whole := newRunLine(thread)
+	for r, err := range journal.Records(ctx, st, thread, journal.Range{UpTo: l.Head}) {
+		if err == nil && whole.Head == 0 && r.Seq > 1 {
+			return "", nil
+		}
+		if err == nil {
+			err = whole.addRecord(&r)
+		}
+		if IsDamage(err) {
+			return "", nil
+		}
+		if err != nil {
+			return "", explainStoreError(ctx, err)
+		}
+	}
+	want := whole.encodeLine()
+	if whole.Head == 0 || want == nil {
+		return "", nil // it was deleted meanwhile
+	}
+	if want.Order != line.Order || want.Status != line.Status || want.Label != line.Label || !bytes.Equal(want.Details, line.Details) {
+		return fmt.Sprintf("lists show %s %s, and its records say %s %s", line.Status, line.Details, want.Status, want.Details), nil
+	}
+	return "", nil
 }
 
 // CountRuns returns the number of runs by status. If the store is an index, its cost grows only with the number of runs

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -219,5 +220,32 @@ func TestListsReadTheIndexOnly(t *testing.T) {
 	}
 	if open, _, err := a.ListOpenRuns(t.Context()); err != nil || len(open) > 0 {
 		t.Errorf("the open runs are %v (%v)", open, err)
+	}
+}
+
+// A line that is not what the records of its thread say is found.
+func TestCheckLine(t *testing.T) {
+	a, plain := openIndexed(t)
+	st, err := a.OpenStore()
+	if err != nil {
+		t.Fatal(err)
+	}
+	recs := recordRuns(t)["counter"]
+	if err := st.Append(t.Context(), "counter", 0, recs); err != nil {
+		t.Fatal(err)
+	}
+	if fault, err := CheckLine(t.Context(), plain, "counter"); fault != "" || err != nil {
+		t.Errorf("the line: %s (%v)", fault, err)
+	}
+	in := graph.Input{Thread: "third", Run: "third", Label: "asking"}
+	if _, err := (&graph.Runner{Graph: compileAsking(t), Store: plain}).Invoke(t.Context(), in); err != nil {
+		t.Fatal(err)
+	}
+	wrong := &journal.Line{Thread: "third", Order: "third", Status: "failed", Details: []byte(`{"head":1}`)}
+	if err := plain.FillLine(t.Context(), *wrong); err != nil {
+		t.Fatal(err)
+	}
+	if fault, err := CheckLine(t.Context(), plain, "third"); err != nil || !strings.HasPrefix(fault, "lists show failed ") {
+		t.Errorf("a wrong line: %q (%v)", fault, err)
 	}
 }
