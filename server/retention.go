@@ -52,3 +52,11 @@ func removeOldRuns(ctx context.Context, s *Service) {
 		s.log.Warn("old runs cannot be removed", "error", err)
 	}
 }
+
+// completeIndex writes what lists show of runs that an earlier version has recorded.
+func completeIndex(ctx context.Context, s *Service) {
+	err := s.process.Runs.Reindex(ctx, func(left int) { s.log.Info("the index of the store is being written", "left", left) })
+	if err != nil && ctx.Err() == nil {
+		s.log.Warn("the index of the store is not complete: lists read more than they need", "error", err)
+	}
+}

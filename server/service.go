@@ -40,11 +40,11 @@ type Service struct {
 	totals  Totals
 	feeds   feedSet
 
-	stopRetention func() // ends the removal of old runs
-	stopRecovery  func() // ends the looks for runs that no process drives
-	recovery      recovery
-	worker        *worker // nil: the store has no queue
-	health        storeHealth
+	stopUpkeep   func() // ends the removal of old runs, and what completes the index of the store
+	stopRecovery func() // ends the looks for runs that no process drives
+	recovery     recovery
+	worker       *worker // nil: the store has no queue
+	health       storeHealth
 
 	keyed   keyedLock // one start with an idempotency key at a time
 	answers answering
@@ -74,7 +74,7 @@ func New(p *app.Process, o Options) (*Service, error) {
 	if o.NoWorker {
 		o.MaxRuns = 0
 	}
-	s := &Service{process: p, options: o, log: o.Log, drives: map[string]*drive{}, feeds: feedSet{feeds: map[string]*feed{}}, stopRetention: func() {}}
+	s := &Service{process: p, options: o, log: o.Log, drives: map[string]*drive{}, feeds: feedSet{feeds: map[string]*feed{}}, stopUpkeep: func() {}}
 	s.answers.service = s
 	if !o.AllowPaths {
 		p.Models.ConfineTranscripts()
@@ -87,9 +87,10 @@ func New(p *app.Process, o Options) (*Service, error) {
 	if err := s.recovery.start(s); err != nil {
 		return nil, err
 	}
+	ctx, cancel := context.WithCancel(context.Background())
+	s.stopUpkeep = cancel
+	s.ended.Go(func() { completeIndex(ctx, s) })
 	if keep := p.Config.Retention; o.RemoveOld && (keep.Done > 0 || keep.Failed > 0) {
-		ctx, cancel := context.WithCancel(context.Background())
-		s.stopRetention = cancel
 		s.ended.Go(func() { keepRetention(ctx, s) })
 	}
 	return s, nil
@@ -128,7 +129,7 @@ func (s *Service) Close(ctx context.Context) error {
 	s.draining = true
 	active := slices.Collect(maps.Values(s.drives))
 	s.mu.Unlock()
-	s.stopRetention()
+	s.stopUpkeep()
 	s.stopRecovery()
 	s.worker.drain()
 	defer s.worker.close(context.WithoutCancel(ctx))

@@ -163,10 +163,5 @@ func (s *Service) countFinished() int {
 
 // CountRuns returns the number of runs in the store by status.
 func (s *Service) CountRuns(ctx context.Context) (map[string]int, error) {
-	list, err := s.process.Runs.ListRuns(ctx, "")
-	count := map[string]int{}
-	for i := range list {
-		count[list[i].Status]++
-	}
-	return count, err
+	return s.process.Runs.CountRuns(ctx)
 }

@@ -1,7 +1,6 @@
 package graphtest
 
 import (
-	"testing"
 	"time"
 
 	"raddle.dev/graph/internal/record"
@@ -465,14 +464,4 @@ func queueWorkers(h *harness) {
 	if list, err := h.queue().ListWorkers(h.Context()); err != nil || len(list) != 0 {
 		h.Errorf("after its end the workers are %+v (%v)", list, err)
 	}
-}
-
-// hasQueue says whether a store is a journal.Queue, and closes it.
-func hasQueue(t *testing.T, s journal.Store) bool {
-	t.Helper()
-	_, ok := s.(journal.Queue)
-	if err := s.Close(); err != nil {
-		t.Errorf("Close: %v", err)
-	}
-	return ok
 }

@@ -28,7 +28,7 @@ import (
 // In addition to the text of journal.Store, the suite checks what the users of stores
 // rely on: a loop over Read ends even if its body appends to the same thread; a reader
 // sees a batch whole or not at all; nil and empty Head or Data are the same. If a store
-// implements journal.Leaser or journal.Queue, the suite checks that too.
+// implements journal.Leaser, journal.Queue or journal.Index, the suite checks that too.
 func TestStore(t *testing.T, open func(t *testing.T) journal.Store) {
 	groups := []storeGroup{
 		{"Append", appendCases},
@@ -40,11 +40,14 @@ func TestStore(t *testing.T, open func(t *testing.T) journal.Store) {
 		{"Context", contextCases},
 		{"Close", closeCases},
 	}
-	if hasLeases(t, open(t)) {
+	if has[journal.Leaser](t, open(t)) {
 		groups = append(groups, storeGroup{"Lease", leaseCases})
 	}
-	if hasQueue(t, open(t)) {
+	if has[journal.Queue](t, open(t)) {
 		groups = append(groups, storeGroup{"Queue", queueCases})
+	}
+	if has[journal.Index](t, open(t)) {
+		groups = append(groups, storeGroup{"Index", indexCases})
 	}
 	for _, g := range groups {
 		t.Run(g.name, func(t *testing.T) {
@@ -55,11 +58,11 @@ func TestStore(t *testing.T, open func(t *testing.T) journal.Store) {
 	}
 }
 
-// hasLeases says whether a store is a journal.Leaser, and closes it: the time that a harness allows is that of one
+// has says whether a store implements an interface too, and closes it: the time that a harness allows is that of one
 // case, not of the suite.
-func hasLeases(t *testing.T, s journal.Store) bool {
+func has[T any](t *testing.T, s journal.Store) bool {
 	t.Helper()
-	_, ok := s.(journal.Leaser)
+	_, ok := s.(T)
 	if err := s.Close(); err != nil {
 		t.Errorf("Close: %v", err)
 	}

@@ -54,8 +54,8 @@ type RunInfo struct {
 	Lease journal.Lease
 }
 
-// applyLease sets the status of a run whose last drive has not recorded that it stopped.
-func (i *RunInfo) applyLease(l journal.Lease) {
+// ApplyLease sets the status of a run whose last drive has not recorded that it stopped, by the lease of its thread.
+func (i *RunInfo) ApplyLease(l journal.Lease) {
 	if i.Status == graph.Crashed && l.IsLive() {
 		i.Status = graph.Running
 		i.Lease = l
@@ -83,7 +83,7 @@ func Describe(t journal.ThreadInfo) (RunInfo, error) {
 	if err != nil {
 		return i, &journal.DamagedError{Thread: t.Name, Seq: t.Last.Seq, Kind: t.Last.Kind, Err: err}
 	}
-	if i.applyLease(t.Lease); i.Status != graph.Running && !t.Last.Kind.IsKnown() {
+	if i.ApplyLease(t.Lease); i.Status != graph.Running && !t.Last.Kind.IsKnown() {
 		return i, &journal.DamagedError{Thread: t.Name, Seq: t.Last.Seq, Kind: t.Last.Kind, Err: journal.ErrNewer}
 	}
 	return i, nil
@@ -250,7 +250,7 @@ func (v *Snapshot) readLease(ctx context.Context, st journal.Store) error {
 	if err != nil {
 		return fmt.Errorf("lease of thread %s: %w", v.Thread, err)
 	}
-	v.applyLease(lease)
+	v.ApplyLease(lease)
 	return nil
 }
 

@@ -1,9 +1,11 @@
 package journal
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"iter"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -16,9 +18,14 @@ type Memory struct {
 	mu      sync.RWMutex
 	threads map[string]*memThread
 	leases  map[string]Lease
+	lines   map[string]Line
+	counts  map[string]int // of lines, by status
 }
 
-var _ Leaser = (*Memory)(nil)
+var (
+	_ Leaser = (*Memory)(nil)
+	_ Index  = (*Memory)(nil)
+)
 
 // memThread holds the records first, first+1, …; a slice that was taken under the lock
 // may be read without it, because entries never change.
@@ -31,7 +38,7 @@ func (t *memThread) headSeq() int64 { return t.first + int64(len(t.recs)) - 1 }
 
 // NewMemory returns an empty Memory.
 func NewMemory() *Memory {
-	return &Memory{threads: map[string]*memThread{}, leases: map[string]Lease{}}
+	return &Memory{threads: map[string]*memThread{}, leases: map[string]Lease{}, lines: map[string]Line{}, counts: map[string]int{}}
 }
 
 // Append implements Store.
@@ -62,7 +69,78 @@ func (m *Memory) Append(ctx context.Context, thread string, after int64, recs []
 		r.Head, r.Data, block = copyBytes(r.Head, r.Data, block)
 		t.recs = append(t.recs, r)
 	}
+	if l := LineOf(ctx, thread, after, recs); l != nil {
+		m.setLine(thread, l)
+	}
 	return nil
+}
+
+// setLine replaces the line of a thread; nil: there is none any more. The caller must hold mu.
+func (m *Memory) setLine(thread string, l *Line) {
+	if before, ok := m.lines[thread]; ok {
+		if m.counts[before.Status]--; m.counts[before.Status] == 0 {
+			delete(m.counts, before.Status)
+		}
+		delete(m.lines, thread)
+	}
+	if l != nil {
+		kept := *l
+		kept.Details = bytes.Clone(l.Details)
+		m.lines[thread] = kept
+		m.counts[kept.Status]++
+	}
+}
+
+// FillLine implements Index.
+func (m *Memory) FillLine(ctx context.Context, l Line) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if before, ok := m.lines[l.Thread]; ok && before.Status == "" {
+		m.setLine(l.Thread, &l)
+	}
+	return nil
+}
+
+// ReadLine implements Index.
+func (m *Memory) ReadLine(ctx context.Context, thread string) (Line, bool, error) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	l, ok := m.lines[thread]
+	l.Details = bytes.Clone(l.Details)
+	l.Lease = m.currentLease(thread)
+	return l, ok, ctx.Err()
+}
+
+// ListLines implements Index. It looks at every line.
+func (m *Memory) ListLines(ctx context.Context, r LineRange) ([]Line, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	var list []Line
+	for _, l := range m.lines {
+		if r.Selects(&l) {
+			l.Details = bytes.Clone(l.Details)
+			l.Lease = m.currentLease(l.Thread)
+			list = append(list, l)
+		}
+	}
+	slices.SortFunc(list, func(a, b Line) int { return cmp.Or(cmp.Compare(b.Order, a.Order), cmp.Compare(b.Thread, a.Thread)) })
+	if r.Limit > 0 && len(list) > r.Limit {
+		list = list[:r.Limit]
+	}
+	return list, nil
+}
+
+// CountLines implements Index.
+func (m *Memory) CountLines(ctx context.Context) (map[string]int, error) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return maps.Clone(m.counts), ctx.Err()
 }
 
 // copyBytes appends the bytes of a record to block, and returns the copies and the longer
@@ -190,6 +268,7 @@ func (m *Memory) Prune(ctx context.Context, thread string, before int64) error {
 	case before > t.headSeq():
 		delete(m.threads, thread)
 		delete(m.leases, thread)
+		m.setLine(thread, nil)
 		return nil
 	}
 	m.threads[thread] = &memThread{first: before, recs: slices.Clone(t.recs[before-t.first:])}

@@ -187,11 +187,11 @@ func (h *Hold) CountAttempts() int {
 // Renewal returns what RenewJobs gets about the job.
 func (h *Hold) Renewal() Renewal { return Renewal{h.Job.Token, h.progress.Load()} }
 
-// AtEnd is what becomes of a job with the record that ends a drive of its thread.
+// AtEnd says what to do with a job with the record that ends a drive of its thread.
 type AtEnd int32
 
 const (
-	// RemoveAtEnd is for a drive that goes on as long as it can: what it has left needs a person, or nobody.
+	// RemoveAtEnd is for a drive that continues as long as it can: what it has left needs a person, or is done.
 	RemoveAtEnd AtEnd = iota
 
 	// ReturnIfStopped is for a drive that may be stopped before it must: then the job waits for any worker.
@@ -222,7 +222,7 @@ func (e AtEnd) returnsJob(end *Record) bool {
 	return false
 }
 
-// SetEnd says what becomes of the job with the end of its drive. The zero Hold removes it.
+// SetEnd says what to do with the job at the end of its drive. The zero Hold removes it.
 func (h *Hold) SetEnd(end AtEnd) { h.end.Store(int32(end)) }
 
 // holdKey is the key of a Hold in a context.

@@ -266,12 +266,12 @@ func (h *handler) listRuns(ctx context.Context, in *listInput) (*body[Page[runs.
 		return nil, newProblem(http.StatusUnprocessableEntity, "invalid-request", "there is no status "+strconv.Quote(in.Status)+": it is one of "+strings.Join(statuses, ", "))
 	}
 	page := Page[runs.Info]{Items: []runs.Info{}}
-	for i, err := range h.process.Runs.EachRun(ctx, "", before) {
+	for i, err := range h.process.Runs.EachRun(ctx, runs.RunRange{Below: before, Status: in.Status, Agent: in.Agent}) {
 		if err != nil {
 			return nil, err
 		}
 		r := &i
-		wanted := (in.Agent == "" || r.Agent == in.Agent) && (in.Status == "" || r.Status == in.Status) && (in.Session == "" || r.Session == in.Session) &&
+		wanted := (in.Session == "" || r.Session == in.Session) &&
 			(in.Since.IsZero() || !r.Started.Before(in.Since))
 		if !wanted || in.Text != "" && !h.containsText(ctx, r, strings.ToLower(in.Text)) {
 			continue
@@ -293,6 +293,9 @@ func (h *handler) containsText(ctx context.Context, r *runs.Info, text string) b
 	}
 	if strings.Contains(strings.ToLower(strings.Join(words, "\n")), text) {
 		return true
+	}
+	if prompt, ok := r.KnownPrompt(); ok {
+		return strings.Contains(strings.ToLower(prompt), text)
 	}
 	d, err := h.process.Runs.ReadRunDetail(ctx, r.Run)
 	return err == nil && d.Record != nil && strings.Contains(strings.ToLower(d.Record.Prompt), text)

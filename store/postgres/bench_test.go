@@ -68,6 +68,41 @@ func benchmarkAppend(b *testing.B, n int) {
 	}
 }
 
+// BenchmarkExtraAppendStart begins a thread with each append, and BenchmarkExtraAppendEnd changes the status of one of
+// 1,000 threads: both write the line of the thread.
+func BenchmarkExtraAppendStart(b *testing.B) {
+	s := open(b, pgtest.NewDatabase(b))
+	recs := newRecords("bench", 0, 1)
+	for i := 0; b.Loop(); i++ {
+		if err := appendWithLine(s, i, 0, "running", recs); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkExtraAppendEnd(b *testing.B) {
+	const threads = 1000
+	s := open(b, pgtest.NewDatabase(b))
+	recs := newRecords("bench", 0, 1)
+	for i := range threads {
+		if err := appendWithLine(s, i, 0, "running", recs); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for i := threads; b.Loop(); i++ {
+		if err := appendWithLine(s, i%threads, int64(i/threads), []string{"running", "done"}[i/threads%2], recs); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// appendWithLine appends records and a line to one of many threads.
+func appendWithLine(s journal.Store, thread int, after int64, status string, recs []journal.Record) error {
+	name := fmt.Sprintf("t%06d", thread)
+	line := journal.Line{Thread: name, Order: name, Status: status, Label: "agent", Details: make([]byte, 200)}
+	return s.Append(journal.WithLine(context.Background(), &line), name, after, recs)
+}
+
 // BenchmarkExtraOpenThread reads a thread of 50 records from its snapshot, as a resume does.
 func BenchmarkExtraOpenThread(b *testing.B) {
 	s := open(b, pgtest.NewDatabase(b))

@@ -87,6 +87,30 @@ CREATE TABLE raddle_worker (
 	draining boolean NOT NULL,
 	seen     timestamptz NOT NULL
 ) WITH (fillfactor = 50);
+`, `
+LOCK TABLE raddle_thread IN SHARE ROW EXCLUSIVE MODE; -- no thread begins meanwhile
+CREATE TABLE raddle_line ( -- what lists show of a thread: journal.Line
+	name    bytea NOT NULL, -- of the thread
+	place   bytea NOT NULL, -- journal.Line.Order
+	status  bytea NOT NULL,
+	label   bytea NOT NULL, -- empty if the status is
+	details bytea,
+	was     bytea           -- the status before the newest change; NULL: there was none
+) WITH (fillfactor = 70);
+INSERT INTO raddle_line SELECT name, name, '', '' FROM raddle_thread;
+ALTER TABLE raddle_line ADD PRIMARY KEY (name);
+-- Their rows have no name, because there is no room for two long ones: lines of one place are few, and sorted.
+CREATE INDEX raddle_line_status ON raddle_line (status, place);
+CREATE INDEX raddle_line_label ON raddle_line (label, status, place);
+
+CREATE TABLE raddle_line_count ( -- how many lines have a status: the sum of its stripes, of which some may be negative
+	status bytea NOT NULL,
+	stripe integer NOT NULL,
+	lines  bigint NOT NULL,
+	PRIMARY KEY (status, stripe)
+) WITH (fillfactor = 20);
+INSERT INTO raddle_line_count SELECT status, 0, count(*) FROM raddle_line GROUP BY status;
+ANALYZE raddle_line, raddle_line_count;
 `}
 
 // schemaTable holds the version of the schema in its one row. It is locked while the schema changes.

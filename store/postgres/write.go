@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/jackc/pgx/v5"
 	"raddle.dev/graph/journal"
@@ -68,15 +67,16 @@ func (s *Store) appendRecords(ctx context.Context, thread string, after int64, r
 	if bytes > maxBatch {
 		return fmt.Errorf("the records of one append have %d MB; Postgres takes at most %d", bytes>>20, maxBatch>>20)
 	}
-	text := updateThread + insertRecords
+	text := updateThread
 	if after == 0 {
-		text = insertThread + insertRecords
+		text = insertThread
 	}
 	args := []any{[]byte(thread), after, int64(len(recs)), times, sums, kinds, heads, datas}
-	if change, more := changeJob(journal.JobChangeOf(ctx, thread, recs)); change != "" {
-		text = strings.Replace(text, insertRecords, change+insertRecords, 1)
-		args = append(args, more...)
-	}
+	job, jobArgs := changeJob(journal.JobChangeOf(ctx, thread, recs))
+	args = append(args, jobArgs...)
+	line, lineArgs := changeLine(journal.LineOf(ctx, thread, after, recs), len(args))
+	args = append(args, lineArgs...)
+	text += job + line + insertRecords
 	return s.sendWrite(ctx, func(ctx context.Context, c *pgx.Conn) error {
 		n, err := execStatement(ctx, c, text, args...)
 		if err == nil && n != int64(len(recs)) {
@@ -101,7 +101,7 @@ func (s *Store) Prune(ctx context.Context, thread string, before int64) error {
 	if err := ctx.Err(); err != nil || before <= 1 {
 		return err
 	}
-	err := s.runTransaction(ctx, func(ctx context.Context, c *pgx.Conn) error { return pruneThread(ctx, c, thread, before) })
+	err := s.pruneThreads(ctx, before, thread)
 	if err == nil {
 		err = s.deletePruned(ctx)
 	}
@@ -115,46 +115,57 @@ func (s *Store) Delete(ctx context.Context, threads ...string) error {
 		return err
 	}
 	threads = slices.Sorted(slices.Values(threads)) // two deletions do not wait for each other in a circle
-	err := s.runTransaction(ctx, func(ctx context.Context, c *pgx.Conn) error {
-		for _, thread := range threads {
-			if err := pruneThread(ctx, c, thread, math.MaxInt64); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	err := s.pruneThreads(ctx, math.MaxInt64, threads...)
 	if err == nil {
 		err = s.deletePruned(ctx)
 	}
 	return s.explainError(fmt.Sprintf("delete %d threads", len(threads)), err)
 }
 
-// pruneThread hides the records below before, or the thread, and notes which rows are to be deleted.
-// It is a part of a transaction.
-func pruneThread(ctx context.Context, c *pgx.Conn, thread string, before int64) error {
+// pruneThreads prunes threads, all or none.
+func (s *Store) pruneThreads(ctx context.Context, before int64, threads ...string) error {
+	return s.runTransaction(ctx, func(ctx context.Context, c *pgx.Conn) error {
+		var deleted []string
+		for _, thread := range threads {
+			gone, err := pruneThread(ctx, c, thread, before)
+			if err != nil {
+				return err
+			}
+			if gone {
+				deleted = append(deleted, thread)
+			}
+		}
+		return deleteLines(ctx, c, deleted)
+	})
+}
+
+// pruneThread hides the records below before, or the thread, and notes which rows are to be deleted. It reports whether
+// the thread is deleted; its line is not. It is a part of a transaction.
+func pruneThread(ctx context.Context, c *pgx.Conn, thread string, before int64) (gone bool, err error) {
 	name := []byte(thread)
 	var id, first, last int64
 	ok, err := queryRow(ctx, c, "SELECT id, first_seq::bigint, last_seq::bigint FROM raddle_thread WHERE name = $1 FOR UPDATE", []any{name}, &id, &first, &last)
 	if err != nil || !ok || before <= first {
-		return err
+		return false, err
 	}
 	if before > last {
+		gone = true
 		before = last + 1
 		if _, err := execStatement(ctx, c, "DELETE FROM raddle_thread WHERE id = $1", id); err != nil {
-			return err
+			return false, err
 		}
 		if _, err := execStatement(ctx, c, "DELETE FROM raddle_drive WHERE name = $1", name); err != nil {
-			return err
+			return false, err
 		}
 		_, err = execStatement(ctx, c, "DELETE FROM raddle_lease WHERE name = $1", name)
 	} else {
 		_, err = execStatement(ctx, c, "UPDATE raddle_thread SET first_seq = $2 WHERE id = $1", id, before)
 	}
 	if err != nil {
-		return err
+		return false, err
 	}
 	_, err = execStatement(ctx, c, "INSERT INTO raddle_pruned(thread, below) VALUES ($1, $2)", id, before)
-	return err
+	return gone, err
 }
 
 // deletePruned deletes the rows of pruned records, a batch in each transaction, until none are left

@@ -14,7 +14,7 @@ const (
 	keyIDs    = tag + "ids"    // the newest id of a thread
 	keyNames  = tag + "names"  // sorted set: the names of all threads, by their bytes
 
-	prefixMeta  = tag + "t:" // hash: id, head, first, base; owner, until of the lease, also if there is no thread
+	prefixMeta  = tag + "t:" // hash: id, head, first, base; the line; owner, until of the lease, also if there is no thread
 	prefixHeads = tag + "h:" // list: the records base, base+1, … without their Data
 	prefixData  = tag + "d:" // list: their Data
 	prefixBases = tag + "s:" // sorted set: the numbers of records where journal.Range.FromSnapshot may start

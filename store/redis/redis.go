@@ -69,7 +69,7 @@ type Store struct {
 var _ journal.Store = (*Store)(nil)
 
 const (
-	format      = "1"    // of the keys and records, in keyFormat
+	format      = "2"    // of the keys and records, in keyFormat; in 1, threads had no lines
 	defaultPort = "6379" // of a URL without one
 	dialTimeout = 5 * time.Second
 	timeout     = 20 * time.Second // of a request, with the largest values
@@ -122,7 +122,8 @@ func parseURL(storeURL string) (*client.Options, string, error) {
 }
 
 // Open connects to the server of a URL: redis://[[USER]:PASSWORD@]HOST[:PORT][/DATABASE], or
-// rediss:// for TLS with a certificate that this machine trusts. It writes nothing.
+// rediss:// for TLS with a certificate that this machine trusts. It writes nothing, except in a database of an older
+// version, which it changes: programs of that version append nothing to it any more.
 //
 // Open refuses a server that may remove journals when its memory is full, and a database
 // that a newer version of this package has written to. No error has the password.
@@ -132,19 +133,25 @@ func Open(storeURL string) (*Store, error) {
 		return nil, fmt.Errorf("redis: open: %w", err)
 	}
 	s := &Store{db: client.NewClient(o), address: address, password: o.Password, patience: patience}
-	if err := s.checkServer(); err != nil {
+	older, err := s.checkServer()
+	if err == nil && older {
+		err = s.upgrade(context.Background())
+	}
+	if err != nil {
 		return nil, s.explainError("open", errors.Join(err, s.db.Close()))
 	}
 	return s, nil
 }
 
-// checkServer checks the format and what the server does when its memory is full. It waits
-// for a server that is starting, but not for one that cannot be reached.
-func (s *Store) checkServer() error {
+// checkServer checks the format and what the server does when its memory is full. It reports whether the database is of
+// an older version, or its change has not ended. It waits for a server that is starting, but not for one that cannot be
+// reached.
+func (s *Store) checkServer() (older bool, err error) {
 	ctx := context.Background()
-	return s.retryWhile(ctx, isNotReady, func(ctx context.Context) error {
+	err = s.retryWhile(ctx, isNotReady, func(ctx context.Context) error {
 		pipe := s.db.Pipeline()
 		found := pipe.Get(ctx, keyFormat)
+		unlined := pipe.Exists(ctx, keyUnlined)
 		config := pipe.ConfigGet(ctx, "maxmemory*")
 		info := pipe.Info(ctx, "memory")
 		_, err := pipe.Exec(ctx)
@@ -163,15 +170,17 @@ func (s *Store) checkServer() error {
 		if config.Err() != nil || memory["maxmemory-policy"] == "" {
 			memory = readInfo(info.Val())
 		}
+		older = found.Val() == "1" || unlined.Val() > 0
 		return checkMemory(memory["maxmemory"], memory["maxmemory-policy"])
 	})
+	return older, err
 }
 
 // checkFormat checks the format of a database; "": it has no journals yet.
 func checkFormat(found string) error {
 	n, err := strconv.Atoi(found)
 	switch {
-	case found == "" || found == format:
+	case found == "" || found == "1" || found == format:
 		return nil
 	case err != nil:
 		return fmt.Errorf("the key %s belongs to another program: name another database", keyFormat)

@@ -12,11 +12,12 @@ import (
 
 // appendScript adds records. KEYS: meta, heads, data, bases, names, ids, format. ARGV: the
 // format, the number of the record to append after, the mark, the thread's name, how many
-// records, then their heads, their data, and the numbers of those that are bases.
+// records, how many arguments the line has (0 or 4), the line in the order of putLine, then
+// the heads of the records, their data, and the numbers of those that are bases.
 //
 // The result is "ok", "conflict" or "format". A conflict with records that have the same
 // mark is not one: an earlier try has stored them.
-var appendScript = client.NewScript(`
+var appendScript = client.NewScript(putLine + `
 local found = redis.call('GET', KEYS[7])
 if found and found ~= ARGV[1] then return 'format' end
 local m = redis.call('HMGET', KEYS[1], 'head', 'first', 'base')
@@ -28,7 +29,8 @@ if head ~= after then
 	end
 	return 'conflict'
 end
-local at = 6
+local line = tonumber(ARGV[6])
+local at = 7 + line
 for key = 2, 3 do
 	for from = 0, count - 1, 1000 do
 		local to = math.min(from + 1000, count)
@@ -43,6 +45,7 @@ if after == 0 then
 	redis.call('SET', KEYS[7], ARGV[1])
 end
 for i = at, #ARGV do redis.call('ZADD', KEYS[4], ARGV[i], ARGV[i]) end
+if line > 0 then putLine(KEYS[1], ARGV[4], {ARGV[7], ARGV[8], ARGV[9], ARGV[10]}) end
 return 'ok'
 `)
 
@@ -120,13 +123,15 @@ return reply
 // The first call hides all of them at once. The result is how many hidden records are left
 // to be freed by further calls. What frees memory comes first: it is allowed when the
 // memory is full.
-var pruneScript = client.NewScript(`
+var pruneScript = client.NewScript(listLine + `
 local m = redis.call('HMGET', KEYS[1], 'id', 'head', 'first', 'base')
 if m[1] ~= ARGV[1] then return 0 end
 local head, first, base, before = tonumber(m[2]), tonumber(m[3]), tonumber(m[4]), tonumber(ARGV[2])
 if before > head then
+	local line = redis.call('HMGET', KEYS[1], 'place', 'status', 'label')
 	redis.call('UNLINK', KEYS[1], KEYS[2], KEYS[3], KEYS[4])
 	redis.call('ZREM', KEYS[5], ARGV[4])
+	listLine(line, ARGV[4], -1)
 	return 0
 end
 first = math.max(first, before)
@@ -142,12 +147,14 @@ return first - base - n
 
 // deleteScript deletes threads. KEYS: names, and four of each thread: meta, heads, data,
 // bases. ARGV: the name and the id of each.
-var deleteScript = client.NewScript(`
+var deleteScript = client.NewScript(listLine + `
 for i = 1, #ARGV / 2 do
 	local k, id = 4 * i - 2, ARGV[2 * i]
-	if redis.call('HGET', KEYS[k], 'id') == id then
+	local line = redis.call('HMGET', KEYS[k], 'place', 'status', 'label', 'id')
+	if line[4] == id then
 		redis.call('UNLINK', KEYS[k], KEYS[k + 1], KEYS[k + 2], KEYS[k + 3])
 		redis.call('ZREM', KEYS[1], ARGV[2 * i - 1])
+		listLine(line, ARGV[2 * i - 1], -1)
 	end
 end
 return 0

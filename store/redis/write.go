@@ -25,7 +25,7 @@ func (s *Store) Append(ctx context.Context, thread string, after int64, recs []j
 		return journal.ErrConflict
 	}
 	op := fmt.Sprintf("append to thread %q", thread)
-	args, err := encodeAppend(thread, after, recs)
+	args, err := encodeAppend(thread, after, recs, journal.LineOf(ctx, thread, after, recs))
 	if err != nil {
 		return s.explainError(op, err)
 	}
@@ -41,20 +41,30 @@ func (s *Store) Append(ctx context.Context, thread string, after int64, recs []j
 	return s.explainError(op, errFormat)
 }
 
-// encodeAppend returns the arguments of appendScript.
-func encodeAppend(thread string, after int64, recs []journal.Record) ([]any, error) {
+// encodeAppend returns the arguments of appendScript. The line may be nil.
+func encodeAppend(thread string, after int64, recs []journal.Record, line *journal.Line) ([]any, error) {
 	mark := rand.Uint64()
 	bytes := 0
-	args := make([]any, 5+2*len(recs), 5+3*len(recs))
-	args[0], args[1], args[2], args[3], args[4] = format, after, binary.BigEndian.AppendUint64(nil, mark), thread, len(recs)
+	args := make([]any, 0, 10+3*len(recs))
+	args = append(args, format, after, binary.BigEndian.AppendUint64(nil, mark), thread, len(recs))
+	if line == nil {
+		args = append(args, 0)
+	} else {
+		args = append(append(args, 4), lineArgs(line)...)
+	}
 	for i := range recs {
 		r := &recs[i]
 		bytes += headStart + len(r.Head) + len(r.Data)
 		if bytes > maxAppend {
 			return nil, refusal(fmt.Sprintf("the records have more than the %d MiB that Redis can store at once", maxAppend>>20))
 		}
-		args[5+i], args[5+len(recs)+i] = encodeRecord(r, mark), r.Data
-		if r.Kind == journal.KindSnapshot || r.Kind == journal.KindFork {
+		args = append(args, encodeRecord(r, mark))
+	}
+	for i := range recs {
+		args = append(args, recs[i].Data)
+	}
+	for i := range recs {
+		if recs[i].Kind.IsBase() {
 			args = append(args, after+int64(i)+1)
 		}
 	}

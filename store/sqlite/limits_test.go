@@ -227,7 +227,7 @@ func TestOpenReadOnlyOfOlderFiles(t *testing.T) {
 				t.Fatal(err)
 			}
 			fill(t, s)
-			drop := []string{"DROP TABLE drive; DROP TABLE worker", "DROP TABLE entry; DROP INDEX IF EXISTS expiry", "", "DROP TABLE lease"}
+			drop := []string{"DROP TABLE line; DROP TABLE line_count", "DROP TABLE drive; DROP TABLE worker", "DROP TABLE entry; DROP INDEX IF EXISTS expiry", "", "DROP TABLE lease"}
 			for from := version - 1; from >= schema; from-- {
 				if _, err := s.w.conn.ExecContext(t.Context(), drop[version-1-from]); err != nil {
 					t.Fatal(err)
@@ -256,6 +256,11 @@ func TestOpenReadOnlyOfOlderFiles(t *testing.T) {
 			}
 			if got := describe(t, s); !strings.HasPrefix(got, "b 2:") || (strings.Contains(got, "n/k=1") != (schema >= withEntries)) {
 				t.Errorf("schema %d has %s", schema, got)
+			}
+			lines, err := s.ListLines(t.Context(), journal.LineRange{Statuses: []string{"done"}})
+			count, countErr := s.CountLines(t.Context())
+			if err != nil || countErr != nil || len(lines) != 2 || lines[0].Thread != "b" || lines[0].Status != "" || count[""] != 2 {
+				t.Errorf("the lines of schema %d are %+v, and as many as %v (%v, %v)", schema, lines, count, err, countErr)
 			}
 			_, ok, err := s.ReadJob(t.Context(), "b")
 			jobs, listErr := s.ListJobs(t.Context(), false)

@@ -65,26 +65,36 @@ func (w *writer) putJob(job *journal.DriveJob, ttl time.Duration) error {
 	return err
 }
 
-// appendWithJob adds records to a thread, and changes its job.
-func (w *writer) appendWithJob(thread string, after int64, recs []journal.Record, c *journal.JobChange) error {
+// appendWith adds records to a thread, changes its job, and writes its line; nil: it stays.
+func (w *writer) appendWith(thread string, after int64, recs []journal.Record, c *journal.JobChange, line *journal.Line) error {
 	if err := checkPlace(after, len(recs)); err != nil {
 		return err
 	}
-	const back = "UPDATE drive SET worker = '', token = ?3, due = ?4, attempts = max(attempts - 1, 0) WHERE name = ?1 AND token = ?2"
 	return w.runTransaction(func() error {
-		err := w.addRecords(thread, after, recs)
-		switch {
-		case err != nil:
+		if err := w.addRecords(thread, after, recs); err != nil {
 			return err
-		case c.Put:
-			return w.putJob(&c.Job, c.TTL)
-		case c.Return:
-			_, err = w.exec(back, thread, c.Job.Token, rand.Text(), time.Now().UnixMicro())
-		default:
-			_, err = w.exec("DELETE FROM drive WHERE name = ?", thread)
 		}
-		return err
+		if line != nil {
+			if err := w.putLine(line); err != nil {
+				return err
+			}
+		}
+		return w.changeJob(thread, c)
 	})
+}
+
+// changeJob changes the job of a thread. It is a part of a transaction.
+func (w *writer) changeJob(thread string, c *journal.JobChange) (err error) {
+	const back = "UPDATE drive SET worker = '', token = ?3, due = ?4, attempts = max(attempts - 1, 0) WHERE name = ?1 AND token = ?2"
+	switch {
+	case c.Put:
+		return w.putJob(&c.Job, c.TTL)
+	case c.Return:
+		_, err = w.exec(back, thread, c.Job.Token, rand.Text(), time.Now().UnixMicro())
+	case c.Remove:
+		_, err = w.exec("DELETE FROM drive WHERE name = ?", thread)
+	}
+	return err
 }
 
 // TakeJobs implements journal.Queue. It uses the clock of this machine.

@@ -188,6 +188,9 @@ WHERE t.name >= ? AND t.name < ?
 ORDER BY t.name DESC
 LIMIT ?`
 
+// olderLeases are the leases of a file that has none, and is open for reading only.
+const olderLeases = "(SELECT NULL AS name, NULL AS owner, NULL AS until)"
+
 // Threads implements journal.Store. It reads the first and the last record of each thread
 // by their keys, without their Data. A thread that is created or deleted during the
 // iteration may or may not be in it.
@@ -229,7 +232,7 @@ func prefixUpperBound(prefix string) any {
 func (s *Store) readThreads(from string, below any, limit int) ([]journal.ThreadInfo, error) {
 	text := listThreads
 	if s.noLeases {
-		text = strings.ReplaceAll(text, "LEFT JOIN lease", "LEFT JOIN (SELECT NULL AS name, NULL AS owner, NULL AS until)")
+		text = strings.Replace(text, "JOIN lease", "JOIN "+olderLeases, 1)
 	}
 	st, err := s.read.get(text)
 	if err != nil {
@@ -326,6 +329,7 @@ func (s *Store) connectReadOnly(options string) (err error) {
 		}
 		s.noLeases = found == 1
 		s.noEntries = found < 4
+		s.noLines = found < 6
 		return err
 	})
 }

@@ -53,6 +53,7 @@ type Store struct {
 	noLeases bool // the file has schema 1, and is open for reading only
 
 	noEntries bool // the file has a schema below 4, and is open for reading only
+	noLines   bool // the file has a schema below 6, and is open for reading only: it is no Index
 
 	connector func(dsn string) (sqldriver.Connector, error) // newConnector, except in tests of failing disks
 }
@@ -107,7 +108,7 @@ func mayPass(err error) bool {
 
 const (
 	application = 0x7261646c // "radl", in the file's header
-	version     = 5          // of the schema, in the file's header
+	version     = 6          // of the schema, in the file's header
 
 	readers     = 4                      // connections, in addition to the writer's
 	logBytes    = 64 << 20               // of the write-ahead log: the space that it keeps after a burst
@@ -146,11 +147,12 @@ CREATE INDEX snapshots ON record(id) WHERE ` + isBase + `;
 
 // upgrades are the statements that make the current schema from each version.
 var upgrades = [version]string{
-	0: schema + leases + snapshots + entries + queue,
-	1: "DROP INDEX base;" + leases + snapshots + entries + queue,
-	2: "DROP INDEX bases;" + snapshots + entries + queue,
-	3: entries + queue,
-	4: queue,
+	0: schema + leases + snapshots + entries + queue + index,
+	1: "DROP INDEX base;" + leases + snapshots + entries + queue + index,
+	2: "DROP INDEX bases;" + snapshots + entries + queue + index,
+	3: entries + queue + index,
+	4: queue + index,
+	5: index,
 }
 
 // Open opens the file at path. It creates the file, readable for its owner only, and

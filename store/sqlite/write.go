@@ -31,10 +31,13 @@ func (s *Store) Append(ctx context.Context, thread string, after int64, recs []j
 	s.w.mu.Lock()
 	defer s.w.mu.Unlock()
 	err := s.retryWhileBusy(ctx, func() error {
-		if change := journal.JobChangeOf(ctx, thread, recs); change.Put || change.Return || change.Remove && s.w.hasJob(thread) {
-			return s.w.appendWithJob(thread, after, recs, &change)
+		line := journal.LineOf(ctx, thread, after, recs)
+		change := journal.JobChangeOf(ctx, thread, recs)
+		change.Remove = change.Remove && s.w.hasJob(thread)
+		if line == nil && !change.Put && !change.Return && !change.Remove {
+			return s.w.appendRecords(thread, after, recs)
 		}
-		return s.w.appendRecords(thread, after, recs)
+		return s.w.appendWith(thread, after, recs, &change, line)
 	})
 	if err != nil {
 		return s.explainError(fmt.Sprintf("append to thread %q", thread), err)
@@ -342,6 +345,9 @@ func (w *writer) pruneThread(thread string, before int64) error {
 			return err
 		}
 		if _, err := w.exec("DELETE FROM drive WHERE name = ?", thread); err != nil {
+			return err
+		}
+		if _, err := w.exec("DELETE FROM line WHERE name = ?", thread); err != nil {
 			return err
 		}
 	}

@@ -67,7 +67,7 @@ func (s *Thread) applyParts(r *journal.Record, b *record.Parts) error {
 	s.Head = r.Seq
 	s.Bytes += len(r.Head) + len(r.Data)
 	s.Weight += len(r.Head) + len(r.Data) + RecordWeight
-	s.updateActiveTime(r)
+	AddActiveTime(r, &s.Active, &s.Driving, &s.Last)
 	if err := b.Read(uint8(r.Kind), r.Head, r.Data); err != nil {
 		return err
 	}
@@ -116,25 +116,26 @@ func (s *Thread) applyParts(r *journal.Record, b *record.Parts) error {
 	return nil
 }
 
-// updateActiveTime adds to the active time: the time between records of one drive.
-func (s *Thread) updateActiveTime(r *journal.Record) {
+// AddActiveTime adds to the active time of a run what its next record says: the time between records of one drive.
+// driving says whether a drive has not recorded that it stopped, and last is the time of the record before.
+func AddActiveTime(r *journal.Record, active *time.Duration, driving *bool, last *int64) {
 	switch r.Kind {
 	case journal.KindStart:
-		s.Active = 0
-		s.Driving = true
+		*active = 0
+		*driving = true
 	case journal.KindClaim:
-		s.Driving = true
+		*driving = true
 	case journal.KindEdit:
-		s.Driving = false // the time before it does not count as active
+		*driving = false // the time before it does not count as active
 	default:
-		if s.Driving && r.Time > s.Last {
-			s.Active += time.Duration(r.Time-s.Last) * time.Microsecond
+		if *driving && r.Time > *last {
+			*active += time.Duration(r.Time-*last) * time.Microsecond
 		}
 		if r.Kind == journal.KindEnd {
-			s.Driving = false
+			*driving = false
 		}
 	}
-	s.Last = r.Time
+	*last = r.Time
 }
 
 func (s *Thread) applyStart(r *journal.Record, b *record.Parts) {

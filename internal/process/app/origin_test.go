@@ -352,7 +352,7 @@ func TestForeignRunIsAccepted(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		for info, err := range m.Runs.EachRun(ctx, "", "") {
+		for info, err := range m.Runs.EachRun(ctx, runs.RunRange{}) {
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -12,10 +12,19 @@ import (
 	"raddle.dev/graph/journal"
 )
 
-// EachRun returns the runs whose ids begin with prefix, newest first. below leaves out all runs that are not before it
-// in this order; "": none. Runs are read as the loop needs them: what comes after its end costs nothing, except for one
-// look at each session. An error is last. The sequence reads the store each time.
-func (a *Archive) EachRun(ctx context.Context, prefix, below string) iter.Seq2[Info, error] {
+// A RunRange selects runs. The zero RunRange is all of them.
+type RunRange struct {
+	Prefix string // of their ids
+	Below  string // only runs that come after this one, newest first
+	Status string // that of [Info]; "": any
+	Agent  string // "": any
+
+	asks bool // only runs that may ask
+}
+
+// EachRun returns runs, newest first. Runs are read as the loop needs them: what comes after its end costs nothing. An
+// error is last. The sequence reads the store each time.
+func (a *Archive) EachRun(ctx context.Context, r RunRange) iter.Seq2[Info, error] {
 	return func(yield func(Info, error) bool) {
 		st, err := a.StoreToRead()
 		if err != nil {
@@ -25,23 +34,19 @@ func (a *Archive) EachRun(ctx context.Context, prefix, below string) iter.Seq2[I
 		if st == nil {
 			return
 		}
-		w := &runWalk{ctx: ctx, store: st, below: below, yield: yield, jobs: &jobSet{store: st}}
-		for t, err := range st.Threads(ctx, prefix) {
-			if err == nil && !isRunThread(t.Name) {
-				continue
-			}
-			if err == nil {
-				err = w.addThread(t)
-			}
-			if err != nil {
-				yield(Info{}, err)
-				return
-			}
-			if w.over {
-				return
-			}
+		w := &runWalk{
+			ctx:   ctx,
+			store: st,
+			below: r.Below,
+			jobs:  &jobSet{store: st},
+			yield: func(i Info, err error) bool {
+				if err == nil && (r.Status != "" && i.Status != r.Status || r.Agent != "" && i.Agent != r.Agent) {
+					return true
+				}
+				return yield(i, err)
+			},
 		}
-		if err := w.passSessions(""); err != nil {
+		if err := w.walkRuns(&r); err != nil {
 			yield(Info{}, err)
 		}
 	}
@@ -58,7 +63,9 @@ type runWalk struct {
 
 	sessions []listedThread // that have not been passed on; sorted as soon as the first thread below their names comes
 	sorted   bool
-	over     bool // the loop has ended
+	fills    bool          // lines that say nothing are written
+	pending  *listedThread // of the index, taken and not passed on: another branch of its conversation may follow
+	over     bool          // the loop has ended
 }
 
 // A listedThread is a thread with what its newest record says.
@@ -67,6 +74,170 @@ type listedThread struct {
 	info history.RunInfo
 	run  string
 	err  error // its journal is damaged
+	line *runLine
+}
+
+// The first page of a list is short, for callers that want only the newest runs.
+const (
+	firstLines = 64
+	maxLines   = 2048
+	mostFilled = 1000 // lines that say nothing which a list writes itself
+)
+
+// listStatuses returns the statuses of lines among which the runs of the range are; nil: all.
+func (r *RunRange) listStatuses() []string {
+	if r.asks {
+		return []string{graph.Waiting.String(), graph.Paused.String(), graph.Canceled.String(), Crashed}
+	}
+	return recordedStatuses(r.Status)
+}
+
+// walkRuns passes on the runs of a range.
+func (w *runWalk) walkRuns(r *RunRange) error {
+	index, ok := w.store.inside().(journal.Index)
+	if !ok {
+		for t, err := range w.store.Threads(w.ctx, r.Prefix) {
+			if err == nil && isRunThread(t.Name) {
+				err = w.addThread(t)
+			}
+			if err != nil || w.over {
+				return err
+			}
+		}
+		return w.passSessions("")
+	}
+	count, err := index.CountLines(w.ctx)
+	if err != nil {
+		return explainStoreError(w.ctx, err)
+	}
+	w.fills = count[""] <= mostFilled
+	lines := journal.LineRange{Prefix: r.Prefix, Statuses: r.listStatuses(), Label: r.Agent}
+	if r.Below != "" { // sessions of which only the thread is known may have runs after it
+		before := lines
+		before.Statuses = []string{}
+		if err := w.walkLines(index, before, sessionPrefix); err != nil {
+			return err
+		}
+		lines.Below = r.Below
+	}
+	if err := w.walkLines(index, lines, ""); err != nil {
+		return err
+	}
+	if err := w.passPending(); err != nil {
+		return err
+	}
+	return w.passSessions("")
+}
+
+// walkLines takes the lines of a range whose order is at least from.
+func (w *runWalk) walkLines(index journal.Index, lines journal.LineRange, from string) error {
+	for lines.Limit = firstLines; ; lines.Limit = min(lines.Limit*4, maxLines) {
+		page, err := index.ListLines(w.ctx, lines)
+		if err != nil {
+			return explainStoreError(w.ctx, err)
+		}
+		for i := range page {
+			l := &page[i]
+			if l.Order < from {
+				return nil
+			}
+			if !isRunThread(l.Thread) {
+				continue
+			}
+			if err := w.addLine(l); err != nil || w.over {
+				return err
+			}
+		}
+		if len(page) < lines.Limit {
+			return nil
+		}
+		lines.Below = page[len(page)-1].Order
+		lines.BelowThread = page[len(page)-1].Thread
+	}
+}
+
+// addLine takes the next line of the index.
+func (w *runWalk) addLine(from *journal.Line) error {
+	l, known := decodeLine(from)
+	if !known && w.fills {
+		index, _ := w.store.inside().(journal.Index)
+		filled, err := fillLine(w.ctx, w.store.inside(), index, from.Thread)
+		if err == nil && filled != nil { // a file that cannot be written stays as it is
+			lease := from.Lease
+			from = filled.encodeLine()
+			from.Lease = lease
+			l, known = decodeLine(from)
+		}
+		if _, _, kept := SessionOf(from.Thread); known && kept { // its run belongs elsewhere
+			w.sessions = append(w.sessions, *newListedLine(from, l))
+			return nil
+		}
+	}
+	if !known {
+		if err := w.passPending(); err != nil || w.over {
+			return err
+		}
+		t, err := w.store.findThread(w.ctx, from.Thread)
+		if err != nil || t == nil {
+			return err
+		}
+		return w.addThread(*t)
+	}
+	_, _, kept := SessionOf(from.Thread)
+	if kept && strings.HasPrefix(from.Order, sessionPrefix) {
+		return nil // the branch before the first turn
+	}
+	t := newListedLine(from, l)
+	if p := w.pending; p != nil && kept && p.run == t.run { // branches of a conversation: the one that was changed last
+		if t.info.Updated.After(p.info.Updated) {
+			w.pending = t
+		}
+		return nil
+	}
+	if err := w.passPending(); err != nil {
+		return err
+	}
+	w.pending = t
+	return nil
+}
+
+// newListedLine returns the thread of a line of the index.
+func newListedLine(from *journal.Line, l *runLine) *listedThread {
+	l.ApplyLease(from.Lease)
+	t := &listedThread{info: l.RunInfo, run: from.Order, line: l}
+	t.Name = from.Thread
+	t.Lease = from.Lease
+	return t
+}
+
+// passPending passes on the run of the line that was taken last.
+func (w *runWalk) passPending() error {
+	t := w.pending
+	w.pending = nil
+	if t == nil || w.over {
+		return nil
+	}
+	if t.run > sessionPrefix { // of another program: sessions, whose names come after it, are not known yet
+		w.sessions = append(w.sessions, *t)
+		return nil
+	}
+	if err := w.passSessions(t.run); err != nil || w.over || w.below != "" && t.run >= w.below {
+		return err
+	}
+	return w.pass(*t)
+}
+
+// findThread returns what the store lists of a thread; nil: there is no such thread.
+func (s *Store) findThread(ctx context.Context, thread string) (*journal.ThreadInfo, error) {
+	for t, err := range s.Threads(ctx, thread) {
+		if err != nil {
+			return nil, err
+		}
+		if t.Name == thread {
+			return &t, nil
+		}
+	}
+	return nil, nil
 }
 
 // addThread takes the next thread.
@@ -125,9 +296,13 @@ func (w *runWalk) pass(t listedThread) error {
 	if err == nil {
 		i, err = w.store.describeListed(w.ctx, t.info, w.jobs)
 	}
-	if err == nil && i.Status == Crashed {
+	if err == nil && i.Status == Crashed && t.line == nil {
 		i, err = w.store.describeAgain(w.ctx, t.Name, i)
 	}
+	if err == nil && i.Status == Crashed && t.line != nil {
+		i, err = w.describeLineAgain(&t, i)
+	}
+	i.line = t.line
 	if IsDamage(err) {
 		i = damagedInfo(Info{Run: t.Name}, err)
 		err = nil
@@ -166,4 +341,19 @@ func (s *Store) completeInfo(ctx context.Context, d *history.RunInfo) error {
 		d.Started = snap.Started
 	}
 	return err
+}
+
+// describeLineAgain is describeAgain for a thread with a line.
+func (w *runWalk) describeLineAgain(t *listedThread, i Info) (Info, error) {
+	index, _ := w.store.inside().(journal.Index)
+	from, ok, err := index.ReadLine(w.ctx, t.Name)
+	if err != nil || !ok {
+		return i, explainStoreError(w.ctx, err)
+	}
+	l, known := decodeLine(&from)
+	if !known {
+		return w.store.describeAgain(w.ctx, t.Name, i)
+	}
+	*t = *newListedLine(&from, l)
+	return w.store.describeListed(w.ctx, t.info, w.jobs)
 }

@@ -70,7 +70,7 @@ func TestEachRun(t *testing.T) {
 	slices.Reverse(want)
 	list := func(below string, most int) (ids []string) {
 		counted.read = 0
-		for i, err := range a.EachRun(t.Context(), "", below) {
+		for i, err := range a.EachRun(t.Context(), RunRange{Below: below}) {
 			if err != nil {
 				t.Fatal(err)
 			}

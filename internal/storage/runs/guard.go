@@ -16,6 +16,7 @@ import (
 // damage, and a context that has ended.
 type guard struct {
 	journal.Store
+	lines *lineKeeper // nil: the store is no index
 
 	mu       sync.Mutex // guards the fields below
 	failed   error      // of the newest append that says whether the store can be written; nil: it went well
@@ -31,6 +32,9 @@ type leasingGuard struct {
 // guardStore puts a guard before a store. A store has leases behind it if it has them by itself.
 func guardStore(st journal.Store) (journal.Store, *guard) {
 	g := &guard{Store: st}
+	if index, ok := st.(journal.Index); ok {
+		g.lines = &lineKeeper{store: st, index: index, lines: map[string]*runLine{}}
+	}
 	if l, ok := st.(journal.Leaser); ok {
 		return leasingGuard{g, l}, g
 	}
@@ -55,7 +59,18 @@ func explainStoreError(ctx context.Context, err error) error {
 
 // Append implements journal.Store.
 func (g *guard) Append(ctx context.Context, thread string, after int64, recs []journal.Record) error {
-	err := explainStoreError(ctx, g.Store.Append(ctx, thread, after, recs))
+	var line *runLine
+	with := ctx
+	if g.lines != nil {
+		with, line = g.lines.prepareLine(ctx, thread, after, recs)
+	}
+	err := explainStoreError(ctx, g.Store.Append(with, thread, after, recs))
+	if g.lines != nil {
+		if err != nil {
+			line = nil
+		}
+		g.lines.noteLine(thread, line)
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if err == nil || failure.IsUnavailable(err) { // a conflict, or a caller that has left, proves nothing

@@ -96,16 +96,26 @@ func (js *jobSet) findJob(ctx context.Context, q journal.Queue, thread string) (
 		}
 		return &job, nil
 	}
-	if !js.read {
-		list, err := q.ListJobs(ctx, false)
-		if err != nil {
-			return nil, err
-		}
-		js.read = true
-		js.jobs = map[string]*journal.DriveJob{}
-		for i := range list {
-			js.jobs[list[i].Thread] = &list[i]
-		}
+	if err := js.readAll(ctx); err != nil {
+		return nil, err
 	}
 	return js.jobs[thread], nil
+}
+
+// readAll reads all jobs of the store, once.
+func (js *jobSet) readAll(ctx context.Context) error {
+	q := QueueOf(js.store)
+	if q == nil || js.read {
+		return nil
+	}
+	list, err := q.ListJobs(ctx, false)
+	if err != nil {
+		return explainStoreError(ctx, err)
+	}
+	js.read = true
+	js.jobs = map[string]*journal.DriveJob{}
+	for i := range list {
+		js.jobs[list[i].Thread] = &list[i]
+	}
+	return nil
 }

@@ -47,7 +47,7 @@ func (a *Archive) ResolveLast(ctx context.Context, ref string) (string, error) {
 		return ref, err
 	}
 	count := 0
-	for i, err := range a.EachRun(ctx, "", "") {
+	for i, err := range a.EachRun(ctx, RunRange{}) {
 		if err != nil {
 			return ref, err
 		}

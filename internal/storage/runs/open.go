@@ -20,11 +20,10 @@ type OpenRun struct {
 // a process drives has the status Running. damaged are the runs whose journals cannot be read, newest first: they may
 // have questions too.
 func (a *Archive) ListOpenRuns(ctx context.Context) (open []OpenRun, damaged []Info, err error) {
-	list, err := a.ListRuns(ctx, "")
-	if err != nil {
-		return nil, nil, err
-	}
-	for _, r := range list {
+	for r, err := range a.EachRun(ctx, RunRange{asks: true}) {
+		if err != nil {
+			return nil, nil, err
+		}
 		switch r.Status {
 		case graph.Waiting.String(), graph.Paused.String(), Crashed, Running, Queued, GivenUp:
 		case Damaged:

@@ -25,10 +25,10 @@ const (
 	Damaged = "damaged"  // the store does not hold what was written
 )
 
-// IsWorking reports whether a run with a status goes on without anyone.
+// IsWorking reports whether a run with a status continues by itself.
 func IsWorking(status string) bool { return status == Running || status == Queued }
 
-// NeedsResume reports whether a run with a status goes on only if someone resumes it.
+// NeedsResume reports whether a run with a status continues only if someone resumes it.
 func NeedsResume(status string) bool {
 	return status == graph.Paused.String() || status == Crashed || status == GivenUp
 }
@@ -58,6 +58,8 @@ type Info struct {
 	Reason    string         `json:"reason,omitempty"` // for a failure
 	From      *Point         `json:"from,omitempty"`   // for a fork: what was copied
 	Final     bool           `json:"-"`
+
+	line *runLine // what else the index says; nil: nothing
 }
 
 // threadName returns the name of the thread whose newest run it is.
@@ -76,7 +78,7 @@ type OpenQuestion struct {
 
 // ListRuns returns the runs whose ids begin with prefix, newest first.
 func (a *Archive) ListRuns(ctx context.Context, prefix string) (infos []Info, err error) {
-	for i, err := range a.EachRun(ctx, prefix, "") {
+	for i, err := range a.EachRun(ctx, RunRange{Prefix: prefix}) {
 		if err != nil {
 			return nil, err
 		}

@@ -139,7 +139,7 @@ func describeView(t *testing.T, v *View) any {
 // A view that follows its run says after each record what one says that has read the run at once; and one of an earlier
 // point says that too.
 func TestViewFollows(t *testing.T) {
-	same := []cmp.Option{cmpopts.IgnoreUnexported(Branch{}), cmpopts.IgnoreFields(Info{}, "PID", "Host"), cmpopts.EquateEmpty()}
+	same := []cmp.Option{cmpopts.IgnoreUnexported(Branch{}, Info{}), cmpopts.IgnoreFields(Info{}, "PID", "Host"), cmpopts.EquateEmpty()}
 	for thread, recs := range recordRuns(t) {
 		t.Run(thread, func(t *testing.T) {
 			st := &readtest.Counting{Memory: journal.NewMemory()}
@@ -214,7 +214,11 @@ func TestPassesOverAJournal(t *testing.T) {
 	if err := a.AttachStore(st); err != nil {
 		t.Fatal(err)
 	}
-	r := &graph.Runner{Graph: compileTeam(t), Store: st}
+	opened, err := a.OpenStore()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &graph.Runner{Graph: compileTeam(t), Store: opened}
 	if _, err := r.Invoke(t.Context(), graph.Input{Thread: "r1", Run: "r1", Set: agent.Turn("Where is it?")}); err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"raddle.dev/graph/journal"
 	"raddle.dev/internal/storage/agentbundle"
 	"raddle.dev/internal/storage/foreign"
+	"raddle.dev/internal/storage/runs"
 )
 
 // A Fault is one thing that is wrong with a journal.
@@ -29,8 +30,8 @@ type CheckResult struct {
 }
 
 // CheckStore reads every record of a store. It checks that the records of each journal have no gap, that their
-// checksums are right, that they give a state, and that each snapshot is the state of the records before it. The error
-// is that of the store or of ctx; faults are in the result. Runs may be driven meanwhile.
+// checksums are right, that they give a state, that each snapshot is the state of the records before it, and that lists
+// show what the records say. The error is that of the store or of ctx; faults are in the result. Runs may be driven meanwhile.
 func CheckStore(ctx context.Context, st journal.Store) (CheckResult, error) {
 	result := CheckResult{Faults: []Fault{}}
 	list, err := listThreads(ctx, st)
@@ -117,7 +118,11 @@ func (c *checker) checkThread(ctx context.Context) error {
 			return err
 		}
 	}
-	return nil
+	fault, err := runs.CheckLine(ctx, c.store, c.thread)
+	if fault != "" {
+		c.addFault(0, "%s", fault)
+	}
+	return err
 }
 
 // canBegin reports whether a record may be the first of a journal.

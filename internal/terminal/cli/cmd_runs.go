@@ -78,19 +78,18 @@ func runRunsLs(ctx context.Context, con *console.Console, p *app.Process, opts r
 	if opts.tree {
 		return printRunTree(ctx, con, p, opts)
 	}
-	all, err := p.Runs.ListRuns(ctx, "")
-	if err != nil {
-		return err
-	}
 	list := []runs.Info{}
 	more := 0
-	for _, r := range all {
+	for r, err := range p.Runs.EachRun(ctx, runs.RunRange{Status: opts.status, Agent: opts.agent}) {
 		switch {
-		case !opts.wants(&r):
-		case opts.limit > 0 && len(list) == opts.limit:
-			more++
-		default:
+		case err != nil:
+			return err
+		case opts.limit <= 0 || len(list) < opts.limit:
 			list = append(list, r)
+			continue
+		}
+		if more++; more == mostCounted {
+			break
 		}
 	}
 	defer noteOlderRuns(con, more)
@@ -133,9 +132,15 @@ func summarizeRuns(ctx context.Context, p *app.Process, list []runs.Info) ([]run
 	return sums, nil
 }
 
+// mostCounted is how many runs are counted that a list leaves out.
+const mostCounted = 300
+
 // noteOlderRuns says how many runs a list has left out.
 func noteOlderRuns(con *console.Console, n int) {
-	if n > 0 {
+	switch {
+	case n >= mostCounted:
+		con.PrintNote("%d older runs or more not listed; see all with: -n 0", n)
+	case n > 0:
 		con.PrintNote("%s not listed; see all with: -n 0", wording.FormatCount(n, "older run"))
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"raddle.dev/internal/base/term"
 	"raddle.dev/internal/base/wording"
 	"raddle.dev/internal/process/app"
+	"raddle.dev/internal/storage/runs"
 	"raddle.dev/internal/storage/storetool"
 	"raddle.dev/internal/terminal/console"
 )
@@ -22,7 +23,7 @@ func newStoreCommand(op *opener) *cobra.Command {
 commands take the store that raddle uses.`,
 		Example: `  raddle store check
   raddle store copy sqlite:$HOME/.local/state/raddle/runs.db postgres://raddle@db/runs`,
-	}, newStoreCheckCommand(op), newStoreCopyCommand(op), newStoreMigrateCommand(op), newStoreStatsCommand(op))
+	}, newStoreCheckCommand(op), newStoreCopyCommand(op), newStoreMigrateCommand(op), newStoreReindexCommand(op), newStoreStatsCommand(op))
 }
 
 // storeOf returns the URL of the store that a command is for.
@@ -101,6 +102,9 @@ func runStoreCopy(ctx context.Context, con *console.Console, p *app.Process, opt
 	}
 	defer to.Close()
 	result, err := storetool.CopyStore(ctx, from, to, origin)
+	if err == nil {
+		err = runs.Reindex(ctx, to, func(int) {})
+	}
 	if err != nil {
 		return err
 	}
@@ -132,6 +136,28 @@ func runStoreMigrate(_ context.Context, con *console.Console, p *app.Process, _ 
 	}
 	con.PrintNote("%s has the newest schema.", term.CleanText(at.Place()))
 	return st.Close()
+}
+
+func newStoreReindexCommand(op *opener) *cobra.Command {
+	return newCommand(op, &noOptions{}, runStoreReindex, &cobra.Command{
+		Use: "reindex [STORE]", Short: "Write what lists show of the runs of an earlier version",
+		Long: `A list of runs reads an index, which each run keeps up to date. Of runs that an earlier version has recorded, or that another
+program has, there is nothing in it: a list reads their journals. raddle serve writes what is missing when it starts.`,
+		Args: checkArgCount(0, 1, "the store"),
+	})
+}
+
+func runStoreReindex(ctx context.Context, con *console.Console, p *app.Process, _ noOptions, args []string) error {
+	st, at, err := storetool.OpenStore(storeOf(p, args), p.Dirs)
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	if err := runs.Reindex(ctx, st, func(left int) { con.PrintNote("%s left", wording.FormatCount(left, "journal")) }); err != nil {
+		return err
+	}
+	con.PrintNote("The index of %s is complete.", term.CleanText(at.Place()))
+	return nil
 }
 
 func newStoreStatsCommand(op *opener) *cobra.Command {
