@@ -353,10 +353,10 @@ func (j *DriveJob) DescribeReasons() string {
 
 // describeReason returns a line of reasons for people: the host of a worker that was lost in place of its id.
 func describeReason(line string) string {
-	rest, lost := strings.CutPrefix(line, LostWorker(0))
-	id, lost := strings.CutSuffix(rest+"\n", LostWorker(1))
+	rest, begins := strings.CutPrefix(line, LostWorker(0))
+	id, ends := strings.CutSuffix(rest+"\n", LostWorker(1))
 	p, ok := process.ParseOwner(id)
-	if !lost || !ok {
+	if !begins || !ends || !ok {
 		return line
 	}
 	return "a server on " + p.Host + " ended or stood still in the middle of it"
