@@ -561,13 +561,16 @@ func TestAServerThatDrivesNothing(t *testing.T) {
 // awaitQueued waits until runs of a store wait for a server.
 func awaitQueued(t *testing.T, s *server.Service, want int) {
 	t.Helper()
-	for {
+	for end := time.Now().Add(20 * time.Second); ; {
 		count, err := s.CountRuns(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
 		if count[runs.Queued] == want {
 			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("the runs are %v, want %d that are queued", count, want)
 		}
 		time.Sleep(10 * time.Millisecond) // nothing reports what the store holds
 	}

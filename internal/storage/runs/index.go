@@ -382,11 +382,12 @@ func CheckLine(ctx context.Context, st journal.Store, thread string) (fault stri
 		}
 	}
 	want := whole.encodeLine()
-	if whole.Head == 0 || want == nil {
+	got := l.encodeLine() // as this version writes it
+	if whole.Head == 0 || want == nil || got == nil {
 		return "", nil // it was deleted meanwhile
 	}
-	if want.Order != line.Order || want.Status != line.Status || want.Label != line.Label || !bytes.Equal(want.Details, line.Details) {
-		return fmt.Sprintf("lists show %s %s, and its records say %s %s", line.Status, line.Details, want.Status, want.Details), nil
+	if want.Order != line.Order || want.Status != line.Status || want.Label != line.Label || !bytes.Equal(want.Details, got.Details) {
+		return fmt.Sprintf("lists show %s %s, and its records say %s %s: copy the store with raddle store copy, whose copy has a new index", line.Status, line.Details, want.Status, want.Details), nil
 	}
 	return "", nil
 }

@@ -118,7 +118,7 @@ func (b *storyBuilder) addEffect(m Moment, f *fact) {
 	}
 	b.addOutcome(&m, f)
 	if flow.IsFailure(m.ID) {
-		m.Failure = flow.ReadFailure(f.data)
+		m.Failure = flow.PlainReason(flow.ReadFailure(f.data))
 		m.FailedNodes = []string{m.Node}
 		if n := len(b.moments) - 1; n >= 0 && b.moments[n].Kind == journal.KindFailure && b.moments[n].Node == m.Node {
 			m.Took, b.moments[n].Seq = b.moments[n].Took, 0 // this says it all

@@ -249,7 +249,7 @@ func (tb *treeBuilder) addFact(f *fact) {
 		case f.call != "":
 			b.Tools++
 		default:
-			b.failed, b.failure = e.Seq, branchFailure{e.Seq, flow.ReadFailure(f.data)}
+			b.failed, b.failure = e.Seq, branchFailure{e.Seq, flow.PlainReason(flow.ReadFailure(f.data))}
 		}
 	case journal.KindTask:
 		tb.endBranch(publicPath(e.Path+e.What+"/"), e.Time)
