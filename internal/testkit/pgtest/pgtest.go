@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"os/user"
+	"path"
 	"path/filepath"
 	"strconv"
 	"sync"
@@ -92,7 +93,15 @@ func NewDatabase(t testing.TB) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return s.NewDatabase(t)
+	url := s.NewDatabase(t)
+	t.Cleanup(func() {
+		if t.Failed() {
+			s.showLog(t)
+		}
+		// Hundreds of databases would fill the disk of a small machine, and the server ends then.
+		Exec(t, s.URL("postgres"), "DROP DATABASE "+path.Base(url)+" WITH (FORCE)")
+	})
+	return url
 }
 
 // startServer creates the files of a server, starts it and waits until it accepts connections.
@@ -142,7 +151,9 @@ func (s *Server) createFiles() error {
 	defer reply.Close()
 	s.done = answers
 	c := exec.Command("sh", "-c", keeper, "keeper", s.dir, testneed.FindProgram("postgres"), "-D", data, "-p", s.port,
-		"-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=", "-c", "fsync=off", "-c", "full_page_writes=off", "-c", "shared_buffers=64MB", "-c", "log_min_messages=fatal")
+		"-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=", "-c", "fsync=off", "-c", "full_page_writes=off",
+		"-c", "shared_buffers=64MB", "-c", "wal_level=minimal", "-c", "max_wal_senders=0", "-c", "min_wal_size=32MB",
+		"-c", "max_wal_size=128MB", "-c", "log_min_messages=log", "-c", "log_checkpoints=off")
 	c.SysProcAttr, c.Dir, c.Env, c.Stdout, c.Stderr, c.ExtraFiles = attr, s.dir, serverEnv(), log, log, []*os.File{reply}
 	if s.commands, err = c.StdinPipe(); err != nil {
 		return err
@@ -212,7 +223,7 @@ func (s *Server) startProcess() error {
 	for {
 		c, err := pgx.Connect(ctx, s.URL("postgres"))
 		if err == nil {
-			return c.Close(ctx)
+			return errors.Join(s.checkOwner(ctx, c), c.Close(ctx))
 		}
 		select {
 		case <-ctx.Done():
@@ -220,6 +231,30 @@ func (s *Server) startProcess() error {
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
+}
+
+// checkOwner returns an error if another server answers at the port: one that took it in the moment before this one
+// could.
+func (s *Server) checkOwner(ctx context.Context, c *pgx.Conn) error {
+	var data string
+	if err := c.QueryRow(ctx, "SHOW data_directory").Scan(&data); err != nil {
+		return err
+	}
+	if want := filepath.Join(s.dir, "data"); data != want {
+		return fmt.Errorf("port %s belongs to the server of %s, want %s", s.port, data, want)
+	}
+	return nil
+}
+
+// showLog prints the end of the log of the server, which says why it ended a connection or itself.
+func (s *Server) showLog(t testing.TB) {
+	const end = 4000 // bytes
+	log, err := os.ReadFile(filepath.Join(s.dir, "log"))
+	if err != nil {
+		t.Log(err)
+		return
+	}
+	t.Logf("the log of PostgreSQL:\n%s", log[max(0, len(log)-end):])
 }
 
 // endServer ends the server and removes its files.
