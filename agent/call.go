@@ -318,9 +318,11 @@ func (st *actStep) runWithRetry(ctx context.Context, t tool.Tool, c tool.Call) (
 		if err == nil || isWaiting(err) || IsBudgetExhausted(ctx, err) || isUnfinished(err) || ctx.Err() != nil || attempt >= again.Attempts || !again.shouldRetry(err) {
 			return r, err
 		}
-		timer := time.NewTimer(again.Delay << (attempt - 1))
+		wait := again.Delay << (attempt - 1)
+		timer := time.NewTimer(wait)
 		select {
 		case <-timer.C:
+			graph.NoteRetry(ctx, wait)
 		case <-ctx.Done():
 			timer.Stop()
 			return r, err

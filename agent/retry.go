@@ -108,11 +108,13 @@ func (m *retryModel) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.De
 			case ctx.Err() != nil:
 			case !shown && isUnreachable(err) && models.takeNext(ctx, err):
 				again = true
+				graph.NoteRetry(ctx, 0)
 			default:
 				again, err = s.waitForRetry(ctx, err)
 			}
 			if !again && ctx.Err() == nil && !shown && models.takeNext(ctx, err) {
 				again = true
+				graph.NoteRetry(ctx, 0)
 				s = &retryState{Retry: m.retry, fresh: m.fresh, seed: s.seed, attempt: 1}
 			}
 			if !again {
@@ -131,7 +133,10 @@ func (m *retryModel) sendOnce(ctx context.Context, r llm.Request, yield func(llm
 			return err
 		case d.Done != nil && d.Done.IsEmpty():
 			return &llm.Error{Class: llm.Server, Message: "the reply is empty"}
-		case !yield(d, nil) || d.Done != nil:
+		case d.Done == nil:
+			graph.NoteFirstPart(ctx)
+		}
+		if !yield(d, nil) || d.Done != nil {
 			return nil
 		}
 	}
@@ -164,6 +169,7 @@ func (s *retryState) waitForRetry(ctx context.Context, err error) (again bool, f
 		}
 	}
 	if after <= 0 {
+		graph.NoteRetry(ctx, 0)
 		return true, nil
 	}
 	if graph.IsEmitEnabled(ctx) {
@@ -173,6 +179,7 @@ func (s *retryState) waitForRetry(ctx context.Context, err error) (again bool, f
 	defer timer.Stop()
 	select {
 	case <-timer.C:
+		graph.NoteRetry(ctx, after)
 		return true, nil
 	case <-ctx.Done():
 		return false, contextError(ctx)

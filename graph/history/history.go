@@ -16,6 +16,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"math"
 	"strings"
 	"time"
 
@@ -39,6 +40,9 @@ type Entry struct {
 
 	// ID is that of an effect, as in Intent.ID.
 	ID string
+
+	// Timing is that of an effect; zero: it is not known, because an earlier version wrote the record.
+	Timing Timing `json:",omitzero"`
 
 	// Step is the number of steps that the frame has done, which is the number of the
 	// next. It is set for a start, call, step, edit, fork and snapshot.
@@ -104,6 +108,7 @@ func newEntry(r *journal.Record, b *record.Parts) Entry {
 	case journal.KindIntent, journal.KindEffect, journal.KindFailure:
 		e.ID = b.ID
 		e.What = showParts(b.ID)
+		e.Timing = newTiming(b.Timing)
 	case journal.KindTask:
 		e.What = b.ID
 	case journal.KindVoid:
@@ -128,6 +133,35 @@ func newEntry(r *journal.Record, b *record.Parts) Entry {
 		e.From = journal.Point(b.Origin)
 	}
 	return e
+}
+
+// Timing says how an effect spent its time, by the clock of its drive.
+type Timing struct {
+	// Took is the time from its start to its record.
+	Took time.Duration
+
+	// First is the time from its start to the first part of the result that counts: see graph.NoteFirstPart. 0: it is
+	// not known.
+	First time.Duration
+
+	// Retries is how often it was tried again, and Waited how long it waited in all before: see graph.NoteRetry.
+	Retries int
+	Waited  time.Duration
+}
+
+// newTiming returns a timing as a record has it.
+func newTiming(t record.Timing) Timing {
+	return Timing{
+		Took:    microseconds(t.Took),
+		First:   microseconds(t.First),
+		Retries: t.Again,
+		Waited:  microseconds(t.Waited),
+	}
+}
+
+// microseconds returns a duration, at least 0 and at most the longest.
+func microseconds(n int64) time.Duration {
+	return time.Duration(min(max(n, 0), math.MaxInt64/1000)) * time.Microsecond
 }
 
 // showParts returns an identity with spaces between its parts instead of zero bytes.

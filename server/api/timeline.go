@@ -31,7 +31,8 @@ type Moment struct {
 	From   []string  `json:"from,omitempty" doc:"of a step: places of the nodes that ran"`
 	Next   []string  `json:"next,omitempty" doc:"places of the nodes that run next in the same graph"`
 	Tasks  int       `json:"tasks,omitempty" doc:"number of tasks that run next, if there are more than nodes: a map has one for each item"`
-	TookMS float64   `json:"took_ms,omitempty" doc:"of an effect whose start is recorded"`
+	TookMS float64   `json:"took_ms,omitempty" doc:"of an effect; absent: the journal does not have it"`
+	Tried  int       `json:"retries,omitempty" doc:"of an effect: how often it was tried again"`
 	Effect string    `json:"effect,omitempty" enum:"reply,call,search,script,other" doc:"what an effect is"`
 	Tokens int       `json:"tokens,omitempty" doc:"of a reply"`
 	Status string    `json:"status,omitempty" doc:"of a call: as in tool_calls of the run; of an end: that of the run; failed: a node, an agent or an item has failed, also if the run continued"`
@@ -41,6 +42,8 @@ type Moment struct {
 // MomentDetail is one thing that happened in a run, with all that its record says.
 type MomentDetail struct {
 	Moment
+	FirstMS   float64         `json:"first_ms,omitempty" doc:"of an effect: from its start to the first part of its result"`
+	WaitedMS  float64         `json:"retry_ms,omitempty" doc:"of an effect: the waits before it was tried again, in all"`
 	Keys      []string        `json:"keys,omitempty" doc:"keys of the state that it writes"`
 	Reply     *flow.Reply     `json:"reply,omitempty"`
 	Asks      []llm.ToolCall  `json:"asks,omitempty" doc:"calls that a reply requests"`
@@ -123,7 +126,7 @@ func (d *describer) findPlaces(frame string, nodes []string) (list []string) {
 
 func (d *describer) describe(m *runs.Moment) Moment {
 	out := Moment{Record: m.Seq, Time: m.Time, Kind: m.Kind.String(), Text: d.words.DescribeMoment(m), Place: d.places.FindMoment(m), Node: m.Node,
-		From: d.findPlaces(m.Node, m.From), Next: d.findPlaces(m.Node, m.Next), TookMS: float64(m.Took.Microseconds()) / 1000}
+		From: d.findPlaces(m.Node, m.From), Next: d.findPlaces(m.Node, m.Next), TookMS: milliseconds(m.Took), Tried: m.Timing.Retries}
 	if m.Tasks > len(m.Entry.Next) {
 		out.Tasks = m.Tasks
 	}
@@ -151,6 +154,9 @@ func (d *describer) describe(m *runs.Moment) Moment {
 	out.Failed = d.places.FindFailed(m)
 	return out
 }
+
+// milliseconds returns a duration as the API has it.
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 // describeStory returns what describes moments of a run.
 func (h *handler) describeStory(ctx context.Context, d *runs.Detail, moments []runs.Moment) *describer {
@@ -191,7 +197,7 @@ func (h *handler) showMoment(ctx context.Context, in *recordInput) (*body[Moment
 			continue
 		}
 		out := MomentDetail{Moment: words.describe(m), Keys: m.Keys, Reply: m.Reply, Asks: m.Asks, Call: m.Call, Search: m.Search,
-			Question: m.Question, Answer: m.Answer, Refused: m.Refused, Reason: m.Reason, Reasoning: m.Reasoning, Output: m.Output}
+			FirstMS: milliseconds(m.Timing.First), WaitedMS: milliseconds(m.Timing.Waited), Question: m.Question, Answer: m.Answer, Refused: m.Refused, Reason: m.Reason, Reasoning: m.Reasoning, Output: m.Output}
 		if m.Reply != nil {
 			if cost, known := h.process.Models.UsageCost(m.Reply.Model, m.Reply.Usage); known {
 				out.Cost = &cost

@@ -10,7 +10,7 @@ import (
 
 // NewRecord returns a record of a kind. Its Time is 0.
 func NewRecord(k journal.Kind, b *record.Parts) journal.Record {
-	head, data := b.Append(uint8(k), make([]byte, 0, 16+len(b.Path)+len(b.ID)+len(b.Base)), nil)
+	head, data := b.Append(uint8(k), make([]byte, 0, 24+len(b.Path)+len(b.ID)+len(b.Base)), nil)
 	return journal.Record{Kind: k, Head: head, Data: data}
 }
 

@@ -208,6 +208,21 @@ func (c *coder) openQuestions(p *[]Question) {
 	}
 }
 
+// A Timing says how an effect spent its time, in microseconds.
+type Timing struct {
+	Took   int64 // from its start to its record
+	First  int64 // from its start to the first part of its result; 0: not known
+	Waited int64 // between its attempts
+	Again  int   // how often it was tried again
+}
+
+func (t *Timing) walk(c *coder) {
+	c.varint(&t.Took)
+	c.varint(&t.First)
+	c.varint(&t.Waited)
+	c.int(&t.Again)
+}
+
 // A PresetAnswer is an answer given with the start of a run.
 type PresetAnswer struct {
 	ID      string // "": for any question

@@ -90,6 +90,10 @@ type Parts struct {
 	Halted bool
 	Value  []byte
 
+	// Timing is, for an effect that ended in the drive that made it and for its failure, how long it took; zero: earlier
+	// versions did not write it.
+	Timing Timing
+
 	// ID is that of an effect, a task, or a question within its frame, and Void those of the tasks of a void.
 	ID   string
 	Void []string
@@ -148,9 +152,15 @@ func (b *Parts) walkHead(kind uint8, h *coder) {
 		if h.hasNext() {
 			h.int(&b.Step)
 		}
-	case intent, effect, failure, task:
+	case intent, task:
 		h.text(&b.Path)
 		h.text(&b.ID)
+	case effect, failure:
+		h.text(&b.Path)
+		h.text(&b.ID)
+		if given := b.Timing != (Timing{}); h.hasOptional(&given) {
+			b.Timing.walk(h)
+		}
 	case step:
 		h.text(&b.Path)
 		b.walkFrontier(h)

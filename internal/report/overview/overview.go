@@ -32,6 +32,7 @@ type Run struct {
 	Calls    []runs.ToolCall   `json:"tool_calls"`
 	Searches []flow.Search     `json:"searches"` // in knowledge bases, with their results
 	Seconds  float64           `json:"active_seconds"`
+	Spent    Spent             `json:"spent"`       // where the time went
 	Start    *runs.Record      `json:"start"`       // null: the command line did not start it
 	Points   []runs.Checkpoint `json:"checkpoints"` // newest first
 	Forks    []runs.Point      `json:"forks"`       // runs that were forked from it, and where
@@ -61,6 +62,7 @@ func DescribeRun(ctx context.Context, p *app.Process, v *runs.View) (*Run, error
 		Calls:     append([]runs.ToolCall{}, v.ToolCalls()...),
 		Searches:  v.Searches(),
 		Seconds:   v.Snapshot.Active.Seconds(),
+		Spent:     spentOf(v.Moments()),
 		Start:     v.Record,
 		Cut:       v.WasInterrupted(),
 		Moments:   v.Moments(),

@@ -194,8 +194,8 @@ func (s *Describer) describeEffect(m *runs.Moment) string {
 		if n := m.Reply.Usage.Input + m.Reply.Usage.Output; n > 0 {
 			text += ", " + wording.FormatTokens(n) + " tokens"
 		}
-		if m.Took > 0 {
-			text += ", " + FormatSeconds(m.Took)
+		if !provider.IsReplay(m.Reply.Model) { // a transcript takes no time
+			text += tookText(m)
 		}
 		var names []string
 		for _, c := range m.Asks {
@@ -354,8 +354,11 @@ func modelName(model string) string {
 	return model
 }
 
-// tookText returns how long an effect took, after a comma; "" if that is unknown.
+// tookText returns how long an effect took and how often it was tried again, after a comma; "" if that is unknown.
 func tookText(m *runs.Moment) string {
+	if n := m.Timing.Retries; n > 0 {
+		return ", " + FormatSeconds(m.Took) + " (tried again " + wording.FormatCount(n, "time") + ")"
+	}
 	if m.Took <= 0 {
 		return ""
 	}

@@ -21,7 +21,7 @@ type Moment struct {
 	Node   string         // path of the node or agent that it belongs to; "": the run
 	From   []string       // for a step: the nodes that ran
 	Inner  bool           // for a start, step or task of a conversation, whose nodes and keys are raddle's own
-	Took   time.Duration  // of an effect whose start is recorded, otherwise 0
+	Took   time.Duration  // of an effect; 0: it is not known
 	Effect string         // name of an effect
 	Reply  *flow.Reply    // of a model
 	Asks   []llm.ToolCall // the calls that a reply requests
@@ -111,6 +111,7 @@ func (b *storyBuilder) addFact(f *fact) {
 func (b *storyBuilder) addEffect(m Moment, f *fact) {
 	key := m.Path + m.ID
 	m.Effect = f.effect.Name
+	m.Took = m.Timing.Took
 	if !flow.IsTalk(m.ID) && f.call == "" {
 		m.Node = nodeOf(m.Entry)
 	} else if flow.IsTalk(m.ID) {
@@ -121,14 +122,15 @@ func (b *storyBuilder) addEffect(m Moment, f *fact) {
 		m.Failure = flow.PlainReason(flow.ReadFailure(f.data))
 		m.FailedNodes = []string{m.Node}
 		if n := len(b.moments) - 1; n >= 0 && b.moments[n].Kind == journal.KindFailure && b.moments[n].Node == m.Node {
-			m.Took, b.moments[n].Seq = b.moments[n].Took, 0 // this says it all
+			m.Took = b.moments[n].Took
+			b.moments[n].Seq = 0 // this says it all
 		}
 	}
 	if i, ok := b.open[key]; ok {
 		if m.Kind == journal.KindIntent { // a note about the same effect
 			return
 		}
-		if began := b.moments[i]; m.Time.After(began.Time) {
+		if began := b.moments[i]; m.Took == 0 && m.Time.After(began.Time) {
 			m.Took = m.Time.Sub(began.Time)
 		}
 		b.moments[i].Seq = 0 // the result says it all

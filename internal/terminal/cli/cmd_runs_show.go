@@ -129,6 +129,8 @@ func formatRun(s *overview.Run, wholeState bool) string {
 	row("started", s.Started.Local().Format(time.DateTime)+" ("+runview.FormatAge(time.Since(s.Started))+")")
 	row("updated", s.Updated.Local().Format(time.DateTime)+" ("+runview.FormatAge(time.Since(s.Updated))+")")
 	row("active", fmt.Sprintf("%.2fs", s.Seconds))
+	row("spent", s.Spent.Describe())
+	row("slowest", slowestText(s.Spent.Slowest))
 	if !s.Talks {
 		row("path", pathText(s.Path))
 		row("next", strings.Join(s.Next, ", "))
@@ -160,6 +162,18 @@ func formatRun(s *overview.Run, wholeState bool) string {
 		row("continue", resumeLine("raddle resume "+s.Run, graph.Result{Status: statusOf(s), Questions: s.Questions}))
 	}
 	return text.String()
+}
+
+// maxSlow is how many of the slowest effects of a run are shown to people.
+const maxSlow = 3
+
+// slowestText lists the effects that took longest, a line each.
+func slowestText(list []overview.Slow) string {
+	var b strings.Builder
+	for i := range list[:min(len(list), maxSlow)] {
+		b.WriteString(term.CleanText(list[i].Describe()) + "\n")
+	}
+	return b.String()
 }
 
 // searchesText lists the queries, and the places that were found.

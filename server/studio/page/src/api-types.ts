@@ -275,12 +275,13 @@ export interface Moment {
   node?: string; // path of the node or agent, with the numbers of branches
   place?: string; // the node of the picture that it belongs to: data-node in picture.svg
   record: number; // number of its record in the journal
+  retries?: number; // of an effect: how often it was tried again
   status?: string; // of a call: as in tool_calls of the run; of an end: that of the run; failed: a node, an agent or an item has failed, also if the run continued
   tasks?: number; // number of tasks that run next, if there are more than nodes: a map has one for each item
   text: string; // what happened, in words; empty: it says nothing to people
   time: string;
   tokens?: number; // of a reply
-  took_ms?: number; // of an effect whose start is recorded
+  took_ms?: number; // of an effect; absent: the journal does not have it
 }
 
 export interface MomentDetail {
@@ -290,6 +291,7 @@ export interface MomentDetail {
   cost_usd?: number; // of a reply, in US dollars; absent: the price is not known
   effect?: "reply" | "call" | "search" | "script" | "other"; // what an effect is
   failed?: string[]; // places of what has failed with it: of nodes, agents, items of maps and tools, each as often as it failed
+  first_ms?: number; // of an effect: from its start to the first part of its result
   from?: string[]; // of a step: places of the nodes that ran
   keys?: string[]; // keys of the state that it writes
   kind: string; // of the record: start, claim, call, step, task, intent, effect, failure, question, answer, return, edit, fork, snapshot, end, …
@@ -303,13 +305,15 @@ export interface MomentDetail {
   record: number; // number of its record in the journal
   refused?: string;
   reply?: Reply;
+  retries?: number; // of an effect: how often it was tried again
+  retry_ms?: number; // of an effect: the waits before it was tried again, in all
   search?: Search;
   status?: string; // of a call: as in tool_calls of the run; of an end: that of the run; failed: a node, an agent or an item has failed, also if the run continued
   tasks?: number; // number of tasks that run next, if there are more than nodes: a map has one for each item
   text: string; // what happened, in words; empty: it says nothing to people
   time: string;
   tokens?: number; // of a reply
-  took_ms?: number; // of an effect whose start is recorded
+  took_ms?: number; // of an effect; absent: the journal does not have it
 }
 
 export interface NodeInfo {
@@ -553,6 +557,7 @@ export interface Run {
   run: string;
   searches: Search[] | null;
   session?: string;
+  spent: Spent;
   start: Record;
   started: string;
   state: unknown;
@@ -625,9 +630,31 @@ export interface SeenFile {
   stamp?: string;
 }
 
+export interface Slow {
+  first_seconds?: number;
+  name: string;
+  node?: string;
+  record: number;
+  retries?: number;
+  retry_seconds?: number;
+  seconds: number;
+  what: string;
+}
+
 export interface Source {
   hash: string;
   path: string;
+}
+
+export interface Spent {
+  answer_seconds: number;
+  model_seconds: number;
+  other_seconds: number;
+  retry_seconds: number;
+  script_seconds: number;
+  slowest: Slow[] | null;
+  tool_seconds: number;
+  untimed: number;
 }
 
 export interface StartBody {

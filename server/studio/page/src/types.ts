@@ -8,6 +8,7 @@ export type Given = api.RunsAnswer;
 export type RunInfo = api.Info;
 export type RunPart = api.OverviewBranch;
 export type Sent = api.Request;
+export type Spent = api.Spent;
 export type Usage = api.OverviewUsage;
 
 // AgentInfo is an agent of the list, or the detail of one.

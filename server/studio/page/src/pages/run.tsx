@@ -15,7 +15,7 @@ import { NodeBar, useBreaks } from "../parts/breaks";
 import { Timeline } from "../parts/timeline";
 import { go, route, runPath } from "../router";
 import { isShortcut } from "../target";
-import type { Moment, MomentDetail, Run as RunView, RunPart, Sent } from "../types";
+import type { Moment, MomentDetail, Run as RunView, RunPart, Sent, Spent } from "../types";
 
 const refreshEvery = 250;
 
@@ -345,6 +345,8 @@ function Detail({ run, record: wanted }: { run: string; record: number }) {
       <p class="dim">
         record {d.record}, <Ago time={d.time} />
         {d.took_ms ? ", took " + duration(d.took_ms) : ""}
+        {d.first_ms ? ", first part after " + duration(d.first_ms) : ""}
+        {d.retries ? ", tried again " + count(d.retries, "time") + (d.retry_ms ? " after " + duration(d.retry_ms) : "") : ""}
         {d.node ? ", " + d.node : ""}
       </p>
       {d.reply && (
@@ -560,6 +562,48 @@ function Parts({ parts }: { parts: RunPart[] }) {
   );
 }
 
+// Times shows where the time of the run went, and links to what took longest.
+function Times({ run, spent }: { run: string; spent: Spent }) {
+  const sums: [string, number][] = [
+    ["Models", spent.model_seconds],
+    ["Tools", spent.tool_seconds],
+    ["Scripts", spent.script_seconds],
+    ["Other", spent.other_seconds],
+    ["Between attempts", spent.retry_seconds],
+    ["Open questions", spent.answer_seconds],
+  ];
+  const longest = spent.slowest?.[0]?.seconds ?? 0;
+  return (
+    <>
+      <h3>Time</h3>
+      <dl>
+        {sums
+          .filter(([, seconds]) => seconds >= 0.05)
+          .map(([name, seconds]) => (
+            <>
+              <dt>{name}</dt>
+              <dd>{duration(seconds * 1000)}</dd>
+            </>
+          ))}
+      </dl>
+      {spent.untimed > 0 && <p class="dim">An earlier version has recorded {count(spent.untimed, "effect")} without the time.</p>}
+      {longest === 0 && spent.untimed === 0 && <p class="empty">Nothing took long.</p>}
+      {longest > 0 && (
+        <ul class="slowest" aria-label="What took longest">
+          {spent.slowest?.map((s) => (
+            <li key={s.record}>
+              <a href={runPath(run, null, s.record, "moment")}>{visible([s.node, s.name].filter(Boolean).join(": ") || s.what)}</a>{" "}
+              <span class="took">{duration(s.seconds * 1000)}</span>
+              {s.retries ? <span class="dim"> tried again {count(s.retries, "time")}{s.retry_seconds ? " after " + duration(s.retry_seconds * 1000) : ""}</span> : ""}
+              <span class="share" aria-hidden="true" ref={(e) => e?.style.setProperty("width", (100 * s.seconds) / longest + "%")} />
+            </li>
+          ))}
+        </ul>
+      )}
+    </>
+  );
+}
+
 // Result shows how the run ended and what it used.
 function Result({ view }: { view: RunView }) {
   return (
@@ -588,6 +632,7 @@ function Result({ view }: { view: RunView }) {
           <Parts parts={view.tree.children} />
         </>
       )}
+      <Times run={view.run} spent={view.spent} />
       <h3>Used</h3>
       <dl>
         <dt>Model calls</dt>
