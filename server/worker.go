@@ -91,6 +91,9 @@ func (w *worker) start() error {
 	ctx, cancel := context.WithCancel(context.Background())
 	w.stop = cancel
 	w.stopped.Go(func() { w.work(ctx) })
+	if n, ok := w.queue.(journal.Notices); ok && w.self.Places > 0 {
+		w.stopped.Go(func() { n.ListenJobs(ctx, w.requestTake) })
+	}
 	return nil
 }
 

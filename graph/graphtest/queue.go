@@ -1,6 +1,7 @@
 package graphtest
 
 import (
+	"context"
 	"time"
 
 	"raddle.dev/graph/internal/record"
@@ -24,6 +25,7 @@ var queueCases = []storeCase{
 	{"LostWorkers", lostWorkers},
 	{"Progress", progress},
 	{"HowADriveEnds", howADriveEnds},
+	{"Notices", notices},
 }
 
 // queue returns the queue of the store.
@@ -464,4 +466,76 @@ func queueWorkers(h *harness) {
 	if list, err := h.queue().ListWorkers(h.Context()); err != nil || len(list) != 0 {
 		h.Errorf("after its end the workers are %+v (%v)", list, err)
 	}
+}
+
+// noticeLimit is how long the test of notices waits for one.
+const noticeLimit = 20 * time.Second
+
+// notices checks that a worker which takes jobs only when it is told gets each job that becomes free: written by a
+// command or with a record, returned, returned by the end of a drive, and left by a worker that has ended.
+func notices(h *harness) {
+	n, ok := h.s.(journal.Notices)
+	if !ok {
+		return // a Queue need not tell
+	}
+	ctx, cancel := context.WithCancel(h.Context())
+	taken := make(chan journal.DriveJob, 100)
+	begun := make(chan struct{})
+	ended := make(chan struct{})
+	first := true
+	go func() {
+		defer close(ended)
+		n.ListenJobs(ctx, func() {
+			list, err := h.queue().TakeJobs(h.Context(), journal.Worker{ID: "listener"}, 10, leaseLong)
+			if err != nil {
+				h.Error(err)
+			}
+			for _, job := range list {
+				taken <- job
+			}
+			if first {
+				first = false
+				close(begun)
+			}
+		})
+	}()
+	defer func() {
+		cancel()
+		<-ended
+	}()
+	limit := time.After(noticeLimit)
+	await := func(thread, what string) (job journal.DriveJob) {
+		h.Helper()
+		select {
+		case job = <-taken:
+		case <-limit:
+			h.Fatalf("the worker is not told that %s", what)
+		}
+		if job.Thread != thread {
+			h.Fatalf("the worker gets thread %s, want %s", job.Thread, thread)
+		}
+		return job
+	}
+	select {
+	case <-begun:
+	case <-limit:
+		h.Fatal("ListenJobs does not call changed when it begins to listen")
+	}
+	if err := h.queue().PutJob(h.Context(), journal.DriveJob{Thread: "a", Token: "t"}, 0); err != nil {
+		h.Fatal(err)
+	}
+	job := await("a", "a job was written")
+	h.returnJob(job, journal.Return{})
+	h.finishJob(await("a", "a job was returned"))
+
+	held := newHold(journal.DriveJob{Thread: "b", Token: "b", Worker: "other"}, leaseLong, journal.ReturnAtEnd)
+	h.mustAppendHeld(held, 0, journal.KindStart)
+	h.mustAppendHeld(held, 1, journal.KindStep, journal.KindEnd)
+	h.finishJob(await("b", "a drive has returned its job"))
+
+	h.mustAppendJob(journal.DriveJob{Thread: "c", Token: "c", Worker: "gone"}, leaseLong, 0, journal.KindStart)
+	if err := h.queue().RemoveWorker(h.Context(), "gone"); err != nil {
+		h.Fatal(err)
+	}
+	await("c", "a worker has ended")
 }

@@ -24,6 +24,14 @@ type Queue interface {
 	Workers
 }
 
+// Notices may be implemented by a Queue whose workers need not only look now and then.
+type Notices interface {
+	// ListenJobs calls changed, one call after the other, when it begins to listen and whenever a job may have become
+	// free to take, by any process. It returns when ctx ends. It may call changed without a reason, and what is due later
+	// or was said while the store was away is not told: a worker looks now and then, too.
+	ListenJobs(ctx context.Context, changed func())
+}
+
 // Jobs are the jobs of a Queue.
 type Jobs interface {
 	// TakeJobs gives jobs that are due to a worker, at most limit, until ttl from now: those that wait for a worker,

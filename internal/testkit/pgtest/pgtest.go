@@ -63,6 +63,7 @@ type Server struct {
 	done      *os.File // answers of the keeper
 	cmd       *exec.Cmd
 	databases atomic.Int32
+	shown     sync.Once // the log, after the first test that has failed
 }
 
 // Start starts a server for one test, which ends with the test. It skips the test if PostgreSQL is
@@ -96,7 +97,7 @@ func NewDatabase(t testing.TB) string {
 	url := s.NewDatabase(t)
 	t.Cleanup(func() {
 		if t.Failed() {
-			s.showLog(t)
+			s.shown.Do(func() { s.showLog(t) })
 		}
 		// Hundreds of databases would fill the disk of a small machine, and the server ends then.
 		Exec(t, s.URL("postgres"), "DROP DATABASE "+path.Base(url)+" WITH (FORCE)")
