@@ -3,8 +3,10 @@
 package api
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"io"
 	"net/http"
 	"reflect"
 	"strings"
@@ -107,7 +109,7 @@ func newAPI(mux *http.ServeMux, s *server.Service) *handler {
 	config.CreateHooks = nil
 	config.RejectUnknownQueryParameters = true
 	h.api = humago.New(mux, config)
-	h.api.UseMiddleware(h.checkScope)
+	h.api.UseMiddleware(h.checkScope, h.checkNoBody)
 	h.addRuns()
 	h.addTravel()
 	h.addTimeline()
@@ -177,6 +179,25 @@ func (h *handler) checkScope(ctx huma.Context, next func(huma.Context)) {
 				return
 			}
 		}
+	}
+	next(ctx)
+}
+
+// checkNoBody refuses a body where the operation takes none: what it says, such as an answer, would be passed over. An
+// empty object says nothing.
+func (h *handler) checkNoBody(ctx huma.Context, next func(huma.Context)) {
+	if ctx.Operation().RequestBody != nil || ctx.BodyReader() == nil {
+		next(ctx)
+		return
+	}
+	const most = 64 // bytes that can be an empty object
+	text, err := io.ReadAll(io.LimitReader(ctx.BodyReader(), most))
+	text = bytes.TrimSpace(text)
+	if err != nil || len(text) > 0 && string(text) != "{}" {
+		p := newProblem(http.StatusBadRequest, "invalid-request", ctx.Operation().OperationID+" takes no body, and nothing was done")
+		p.Next = "leave the body out; answers go to POST " + prefix + "/runs/{id}/answers"
+		_ = huma.WriteErr(h.api, ctx, p.Status, p.Detail, p)
+		return
 	}
 	next(ctx)
 }

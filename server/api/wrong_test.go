@@ -3,6 +3,8 @@
 package api
 
 import (
+	"encoding/json"
+	"strings"
 	"testing"
 
 	"raddle.dev/server/servertest"
@@ -38,4 +40,41 @@ func TestAPromptIsNeeded(t *testing.T) {
 	if _, n := w.countRecords(); n != 2 {
 		t.Errorf("%d runs are recorded, want 2", n)
 	}
+}
+
+// An operation that takes no body refuses one, and does nothing: of all operations that change something.
+func TestBodiesAreNotPassedOver(t *testing.T) {
+	w := newWorld(t)
+	run := w.ask()
+	records, count := w.countRecords()
+	document, err := OpenAPI()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var doc struct {
+		Paths map[string]map[string]struct {
+			RequestBody json.RawMessage `json:"requestBody"`
+		} `json:"paths"`
+	}
+	if err := json.Unmarshal(document, &doc); err != nil {
+		t.Fatal(err)
+	}
+	tried := 0
+	for path, methods := range doc.Paths {
+		for method, op := range methods {
+			if method == "get" || len(op.RequestBody) > 0 {
+				continue
+			}
+			tried++
+			at := strings.ReplaceAll(path, "{id}", run)
+			w.refuse(400, "invalid-request", strings.ToUpper(method), at, `{"answers":[{"value":"Ada"}]}`)
+		}
+	}
+	if tried < 3 {
+		t.Errorf("%d operations without a body were tried", tried)
+	}
+	if after, runs := w.countRecords(); after != records || runs != count {
+		t.Errorf("%d records and %d runs more", after-records, runs-count)
+	}
+	w.get(200, "POST", "/runs/"+run+"/cancel", `{}`)
 }
