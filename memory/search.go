@@ -110,19 +110,24 @@ func rankWords(entries []Entry, query string, top int) ([]uint32, error) {
 	var tokens keyword.Tokenizer
 	corpus := keyword.Corpus{}
 	wanted := map[string][]keyword.Posting{}
-	words := tokens.Tokens(query)
+	words := tokens.Terms(query)
 	for _, w := range words {
-		wanted[w] = nil
+		word := strings.TrimPrefix(w, keyword.PartOf(""))
+		wanted[word] = nil
+		wanted[keyword.PartOf(word)] = nil
 	}
 	for i, e := range entries {
-		all := tokens.Tokens(ExtractText(e))
-		corpus.Lengths = append(corpus.Lengths, uint32(len(all)))
+		length := uint32(0)
 		counts := map[string]uint32{}
-		for _, w := range all {
+		for _, w := range tokens.Terms(ExtractText(e)) {
+			if !keyword.IsPart(w) {
+				length++
+			}
 			if _, ok := wanted[w]; ok {
 				counts[w]++
 			}
 		}
+		corpus.Lengths = append(corpus.Lengths, length)
 		for w, n := range counts {
 			wanted[w] = append(wanted[w], keyword.Posting{Text: uint32(i), Count: n})
 		}

@@ -114,7 +114,7 @@ func collectPostings(ctx context.Context, tx *sql.Tx, most int) error {
 			return err
 		}
 		clear(counts)
-		for _, t := range tokens.Tokens(text) {
+		for _, t := range tokens.Terms(text) {
 			counts[t]++
 		}
 		if s.addChunk(id, counts); s.held >= most {

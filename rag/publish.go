@@ -18,6 +18,7 @@ func (w *builder) publishBuild(ctx context.Context) error {
 		return err
 	}
 	w.settings.Dimensions = dims
+	w.settings.NameParts = true
 	old, _, err := w.base.publishedSettings(ctx)
 	if err != nil {
 		return err
@@ -95,6 +96,9 @@ func (w *builder) writeChanges(ctx context.Context, tx *sql.Tx) error {
 	if err := w.deleteUnused(ctx, tx); err != nil {
 		return err
 	}
+	if err := dropOldWords(ctx, tx); err != nil {
+		return err
+	}
 	if err := indexDocuments(ctx, tx); err != nil {
 		return err
 	}
@@ -106,6 +110,25 @@ func (w *builder) writeChanges(ctx context.Context, tx *sql.Tx) error {
 		_, err = tx.ExecContext(ctx, `INSERT INTO base (one, settings, builds) VALUES (1, ?, 1)
 			ON CONFLICT (one) DO UPDATE SET settings = excluded.settings, builds = builds + 1`, string(text))
 	}
+	return err
+}
+
+// dropOldWords empties the index of words if an earlier version has written it, without the parts of names: then all
+// documents are indexed again.
+func dropOldWords(ctx context.Context, tx *sql.Tx) error {
+	var text string
+	err := tx.QueryRowContext(ctx, "SELECT settings FROM base").Scan(&text)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil
+	}
+	var was Settings
+	if err == nil {
+		err = json.Unmarshal([]byte(text), &was)
+	}
+	if err != nil || was.NameParts {
+		return err
+	}
+	_, err = tx.ExecContext(ctx, "DELETE FROM posting; INSERT OR IGNORE INTO fresh SELECT id FROM document WHERE live")
 	return err
 }
 

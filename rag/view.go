@@ -104,7 +104,8 @@ func (v *view) rankByWords(ctx context.Context, tx *sql.Tx, query string, top in
 	c := keyword.Corpus{Lengths: v.lengths, Less: v.ranksBefore, Postings: func(token string) ([]keyword.Posting, error) {
 		return v.readPostings(ctx, find, token)
 	}}
-	return c.Rank(keyword.Tokens(query), top)
+	var tokens keyword.Tokenizer
+	return c.Rank(tokens.Terms(query), top)
 }
 
 func (v *view) readPostings(ctx context.Context, find *sql.Stmt, token string) (all []keyword.Posting, err error) {

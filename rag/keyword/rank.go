@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strings"
 )
 
 // The constants of BM25: how soon further repetitions stop to count, and how much length counts.
@@ -22,7 +23,8 @@ type Posting struct {
 type Corpus struct {
 	// Lengths are the numbers of tokens of the texts.
 	Lengths []uint32
-	// Postings returns where a token occurs: every text at most once.
+	// Postings returns where a token occurs: every text at most once. It is also called for the token as a part of a
+	// name, PartOf, which counts half.
 	Postings func(token string) ([]Posting, error)
 	// Less breaks ties; nil: the lower index comes first.
 	Less func(a, b uint32) bool
@@ -34,32 +36,39 @@ type Match struct {
 	Score float64
 }
 
-// Rank returns the best matches of a query's tokens, best first and at most top. It only returns errors of Postings. It
-// is safe for concurrent use if Postings is.
+// Rank returns the best matches of a query's tokens, best first and at most top. Those that are parts of names count
+// half. It only returns errors of Postings. It is safe for concurrent use if Postings is.
 func (c Corpus) Rank(tokens []string, top int) ([]Match, error) {
 	times := map[string]float64{}
 	var distinct []string
 	for _, t := range tokens {
+		weight := 1.0
+		if IsPart(t) {
+			t = strings.TrimPrefix(t, partMark)
+			weight = partWeight
+		}
 		if times[t] == 0 {
 			distinct = append(distinct, t)
 		}
-		times[t]++
+		times[t] += weight
 	}
 	if len(distinct) == 0 || top <= 0 {
 		return nil, nil
 	}
 	scores := make([]float64, len(c.Lengths))
+	occurs := make([]float64, len(c.Lengths)) // of the token at hand
 	average := c.averageLength()
 	for _, t := range distinct {
-		postings, err := c.Postings(t)
+		texts, err := c.addOccurrences(t, occurs)
 		if err != nil {
 			return nil, err
 		}
-		n := float64(len(postings))
+		n := float64(len(texts))
 		weight := times[t] * math.Log(1+(float64(len(c.Lengths))-n+0.5)/(n+0.5))
-		for _, p := range postings {
-			tf := float64(p.Count)
-			scores[p.Text] += weight * tf * (k1 + 1) / (tf + k1*(1-b+b*float64(c.Lengths[p.Text])/average))
+		for _, text := range texts {
+			tf := occurs[text]
+			occurs[text] = 0
+			scores[text] += weight * tf * (k1 + 1) / (tf + k1*(1-b+b*float64(c.Lengths[text])/average))
 		}
 	}
 	best := NewBest(top, c.Less)
@@ -69,6 +78,27 @@ func (c Corpus) Rank(tokens []string, top int) ([]Match, error) {
 		}
 	}
 	return best.SortMatches(), nil
+}
+
+// addOccurrences adds to occurs, which is zero, how often a token occurs in each text, as a word and as a part of
+// names, which counts half. It returns the texts in which it does, each once.
+func (c Corpus) addOccurrences(token string, occurs []float64) (texts []uint32, err error) {
+	for _, form := range []struct {
+		token  string
+		weight float64
+	}{{token, 1}, {PartOf(token), partWeight}} {
+		list, err := c.Postings(form.token)
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range list {
+			if occurs[p.Text] == 0 {
+				texts = append(texts, p.Text)
+			}
+			occurs[p.Text] += form.weight * float64(p.Count)
+		}
+	}
+	return texts, nil
 }
 
 func (c Corpus) averageLength() float64 {

@@ -32,6 +32,16 @@ const (
 
 // Tokens is like the function Tokens.
 func (t *Tokenizer) Tokens(text string) (all []string) {
+	t.eachWord(text, func(word, rest string) {
+		if stem := t.stemWord(strings.ToLower(word)); stem != "" {
+			all = append(all, stem)
+		}
+	})
+	return all
+}
+
+// eachWord calls visit with each word of text, folded but for its case, and the folded text after it.
+func (t *Tokenizer) eachWord(text string, visit func(word, rest string)) {
 	if t.stems == nil || len(t.stems) > remembered {
 		t.stems = map[string]string{}
 	}
@@ -39,39 +49,41 @@ func (t *Tokenizer) Tokens(text string) (all []string) {
 	for text != "" {
 		word, rest := nextWord(text)
 		text = rest
-		if word = strings.Trim(word, "_"); word == "" { // marks of emphasis, not of a name
-			continue
-		}
-		stem, ok := t.stems[word]
-		if !ok {
-			if !stopWords[word] {
-				stem = Stem(word)
-			}
-			if len(word) <= longestRemembered {
-				t.stems[strings.Clone(word)] = strings.Clone(stem)
-			}
-		}
-		if stem != "" {
-			all = append(all, stem)
+		if word = strings.Trim(word, "_"); word != "" { // marks of emphasis, not of a name
+			visit(word, rest)
 		}
 	}
-	return all
 }
 
-// foldText returns text in lower case, with letters replaced by their ASCII forms.
+// stemWord returns a word in lower case without its ending; "": it is a stop word.
+func (t *Tokenizer) stemWord(word string) string {
+	stem, ok := t.stems[word]
+	if ok {
+		return stem
+	}
+	if !stopWords[word] {
+		stem = Stem(word)
+	}
+	if len(word) <= longestRemembered {
+		t.stems[strings.Clone(word)] = strings.Clone(stem)
+	}
+	return stem
+}
+
+// foldText returns text with letters replaced by their ASCII forms. Small letters stay small, and capitals capitals.
 func foldText(text string) string {
 	if isASCII(text) {
-		return strings.ToLower(text)
+		return text
 	}
 	var b strings.Builder
 	b.Grow(len(text))
-	for _, r := range norm.NFKD.String(strings.ToLower(text)) {
+	for _, r := range norm.NFKD.String(text) {
 		switch {
 		case r < utf8.RuneSelf:
 			b.WriteRune(r)
 		case unicode.Is(unicode.Mn, r):
-		case letters[r] != "":
-			b.WriteString(letters[r])
+		case letters[unicode.ToLower(r)] != "":
+			b.WriteString(letters[unicode.ToLower(r)])
 		default:
 			b.WriteRune(r)
 		}
@@ -125,7 +137,7 @@ func nextWord(text string) (word, rest string) {
 
 func isWord(r rune) bool {
 	if r < utf8.RuneSelf {
-		return 'a' <= r && r <= 'z' || '0' <= r && r <= '9' || r == '_'
+		return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '_'
 	}
 	return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r))
 }

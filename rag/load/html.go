@@ -16,13 +16,14 @@ import (
 )
 
 // pageReader is part of the hash of pages: a change of it makes the next build read them again.
-const pageReader = "\x00html 2"
+const pageReader = "\x00html 3"
 
 // pageText converts a page to Markdown. It leaves out parts that people do not read: scripts, navigation, hidden
 // elements, signs that link to a place of the same page, and the targets of links. It converts one part of the page
 // after the other and refuses a text of more than most bytes.
 func pageText(page string, most int64) (string, error) {
 	c := converter.NewConverter(converter.WithPlugins(base.NewBasePlugin(), commonmark.NewCommonmarkPlugin(), table.NewTablePlugin()))
+	c.Register.TextTransformer(func(_ converter.Context, text string) string { return holdAngles.Replace(text) }, converter.PriorityEarly)
 	for _, tag := range []string{"noscript", "template", "iframe", "nav", "svg"} {
 		c.Register.TagType(tag, converter.TagTypeRemove, converter.PriorityEarly)
 	}
@@ -48,12 +49,19 @@ func pageText(page string, most int64) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	text := out.String()
+	text := releaseAngles.Replace(out.String())
 	if title := titleOf(page); title != "" && !strings.Contains(text, "# "+title) {
 		text = "# " + title + "\n\n" + text
 	}
 	return text, nil
 }
+
+// Signs in the text of a page that the converter would write as entities, which are no words: other characters, which no
+// text may contain, stand for them meanwhile.
+var (
+	holdAngles    = strings.NewReplacer("<", "\ufdd0", ">", "\ufdd1")
+	releaseAngles = strings.NewReplacer("\ufdd0", "<", "\ufdd1", ">")
+)
 
 // cleanPage removes hidden elements and signs that are links. It replaces links by their contents and pictures by their
 // descriptions.

@@ -215,7 +215,16 @@ func (l *lister) addEntry(e Entry) {
 }
 
 // versions are added to the hashes of files, by extension: a change of one makes the next build read these files again.
-var versions = map[string]string{"pdf": pdfReader, "xlsx": sheetVersion, "html": pageReader, "htm": pageReader, "xhtml": pageReader}
+var versions = map[string]string{
+	"pdf":   pdfReader,
+	"xlsx":  sheetVersion,
+	"html":  pageReader,
+	"htm":   pageReader,
+	"xhtml": pageReader,
+	"csv":   tableReader,
+	"ipynb": notebookReader,
+	"eml":   mailReader,
+}
 
 // Read returns the bytes of the document. It may block on a network.
 func (e Entry) Read(ctx context.Context) (*File, error) {

@@ -36,11 +36,7 @@ func (f *File) readText(ctx context.Context) (Document, error) {
 		}
 		return doc, err
 	}
-	read, ok := readers[e.ext]
-	if !ok {
-		read = (*File).asText
-	}
-	err = read(f, ctx, &doc)
+	err = findReader(e.ext)(f, ctx, &doc)
 	if most := e.o.maxBytes(); err == nil && int64(len(doc.Text)) > most {
 		err = tooLarge(int64(len(doc.Text)), most)
 	}
@@ -59,12 +55,36 @@ func (e *RefusedError) Error() string { return e.Err.Error() }
 // Unwrap returns the cause.
 func (e *RefusedError) Unwrap() error { return e.Err }
 
-// readers maps extensions to functions that return the text of a file. All other files are plain text.
-var readers = map[string]func(f *File, ctx context.Context, doc *Document) error{
-	"csv": (*File).asTable, "tsv": (*File).asTable, "json": (*File).asJSON, "pdf": (*File).asPDF,
-	"docx": asMarkdown(wordText), "pptx": asMarkdown(slidesText), "xlsx": asMarkdown(sheetsText), "epub": asMarkdown(bookText),
-	"odt": openDocument("ODT"), "ods": openDocument("ODS"), "odp": openDocument("ODP"),
-	"html": (*File).asPage, "htm": (*File).asPage, "xhtml": (*File).asPage,
+// A reader sets the text of a file.
+type reader = func(f *File, ctx context.Context, doc *Document) error
+
+// findReader returns the reader of an extension. What has none of its own is plain text.
+func findReader(ext string) reader {
+	switch ext {
+	case "csv", "tsv":
+		return (*File).asTable
+	case "json":
+		return (*File).asJSON
+	case "pdf":
+		return (*File).asPDF
+	case "docx":
+		return asMarkdown(wordText)
+	case "pptx":
+		return asMarkdown(slidesText)
+	case "xlsx":
+		return asMarkdown(sheetsText)
+	case "epub":
+		return asMarkdown(bookText)
+	case "odt", "ods", "odp":
+		return openDocument(strings.ToUpper(ext))
+	case "html", "htm", "xhtml":
+		return (*File).asPage
+	case "ipynb":
+		return (*File).asNotebook
+	case "eml":
+		return (*File).asMail
+	}
+	return (*File).asText
 }
 
 func (f *File) asText(_ context.Context, doc *Document) (err error) {
@@ -95,7 +115,7 @@ func (f *File) asPage(_ context.Context, doc *Document) (err error) {
 }
 
 // asMarkdown returns a reader of documents whose text becomes Markdown.
-func asMarkdown(read func(data []byte, most int64) (string, error)) func(*File, context.Context, *Document) error {
+func asMarkdown(read func(data []byte, most int64) (string, error)) reader {
 	return func(f *File, _ context.Context, doc *Document) (err error) {
 		doc.Ext = "md"
 		doc.Text, err = read(f.data, f.entry.o.maxBytes())
@@ -104,7 +124,7 @@ func asMarkdown(read func(data []byte, most int64) (string, error)) func(*File, 
 }
 
 // openDocument returns a reader of the kinds of documents that share one format.
-func openDocument(kind string) func(*File, context.Context, *Document) error {
+func openDocument(kind string) reader {
 	return asMarkdown(func(data []byte, most int64) (string, error) { return openDocumentText(data, kind, most) })
 }
 
@@ -163,14 +183,13 @@ var errBinary = errors.New("a binary file, not text: name a loader for its exten
 // tableText writes each row as lines of "column: value", so that a chunk still says what its values are. A text that is
 // not a table, or would become larger than most bytes, stays as it is.
 func tableText(text, ext string, most int64) string {
-	guard := &fieldGuard{text: strings.NewReader(text), comma: ','}
-	if ext == "tsv" {
-		guard.comma = '\t'
+	comma := byte('\t')
+	rest := text
+	if ext != "tsv" {
+		comma, rest = findSeparator(text)
 	}
-	r := csv.NewReader(guard)
-	r.FieldsPerRecord = -1
-	r.LazyQuotes = true
-	r.Comma = rune(guard.comma)
+	guard := &fieldGuard{text: strings.NewReader(rest), comma: comma}
+	r := newRowReader(guard, comma)
 	heading, err := r.Read()
 	if err != nil {
 		return text
@@ -199,6 +218,58 @@ func tableText(text, ext string, most int64) string {
 		}
 		b.WriteString("\n")
 	}
+}
+
+// newRowReader returns a reader of the rows of a table with a separator.
+func newRowReader(text io.Reader, comma byte) *csv.Reader {
+	r := csv.NewReader(text)
+	r.FieldsPerRecord = -1
+	r.LazyQuotes = true
+	r.Comma = rune(comma)
+	return r
+}
+
+// tableReader is part of the hash of CSV files: a change of it makes the next build read them again.
+const tableReader = "\x00csv 2"
+
+// How much of a table says what its separator is.
+const (
+	sampleRows  = 20
+	sampleBytes = 64 << 10
+)
+
+// findSeparator returns the separator of a table, and the table without a first line that names it, as Excel writes
+// one: the separator with which the first rows have the most fields, all of them as many; a comma if there is none.
+func findSeparator(text string) (comma byte, table string) {
+	first, rest, _ := strings.Cut(text, "\n")
+	if named, ok := strings.CutPrefix(strings.TrimRight(first, "\r"), "sep="); ok && len(named) == 1 && strings.Contains(",;\t|", named) {
+		return named[0], rest
+	}
+	comma = ','
+	most := 1
+	for _, c := range []byte{',', ';', '\t', '|'} {
+		if n := countColumns(text, c); n > most {
+			comma = c
+			most = n
+		}
+	}
+	return comma, text
+}
+
+// countColumns returns how many fields each of the first rows has with a separator; 0: not each has as many.
+func countColumns(text string, comma byte) (n int) {
+	r := newRowReader(&fieldGuard{text: strings.NewReader(text[:min(len(text), sampleBytes)]), comma: comma}, comma)
+	for rows := 0; rows < sampleRows; rows++ {
+		row, err := r.Read()
+		switch {
+		case err != nil && (rows > 0 && len(text) > sampleBytes || errors.Is(err, io.EOF)):
+			return n // perhaps in the middle of a row
+		case err != nil || rows > 0 && len(row) != n:
+			return 0
+		}
+		n = len(row)
+	}
+	return n
 }
 
 // maxFields is the most fields of a row of a table.
