@@ -124,6 +124,10 @@ type Parts struct {
 
 	// By is the name of who answered, edited, forked or abandoned; "": no name was given.
 	By string
+
+	// Due is, in Unix microseconds, when the time has come for an answer that time has given, and for an end or
+	// snapshot of a run that waits, when it will come next; 0: the answer came from elsewhere, nothing waits for a time.
+	Due int64
 }
 
 // walkHead names the parts of a head, in their order.
@@ -175,7 +179,7 @@ func (b *Parts) walkHead(kind uint8, h *coder) {
 		h.text(&b.ID)
 		h.int(&b.Ahead)
 		h.text(&b.Refused)
-		h.lastTexts(&b.By)
+		h.lastTextAndTime(&b.By, &b.Due)
 	case edit:
 		b.walkEdit(h)
 	case end:
@@ -323,7 +327,7 @@ func (b *Parts) walkEnd(h *coder) {
 		h.counts(&b.Broken)
 	}
 	b.walkSummary(h)
-	h.lastTexts(&b.By)
+	h.lastTextAndTime(&b.By, &b.Due)
 }
 
 func (b *Parts) walkSnapshot(h *coder) {
@@ -335,7 +339,7 @@ func (b *Parts) walkSnapshot(h *coder) {
 	b.walkStatus(h)
 	b.Origin.walk(h)
 	b.walkPosition(h)
-	h.lastTexts(&b.By)
+	h.lastTextAndTime(&b.By, &b.Due)
 }
 
 // StartSize returns how much live state a start adds in addition to what it writes, in bytes.
