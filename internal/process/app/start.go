@@ -82,6 +82,7 @@ type Run struct {
 	Resumed   bool
 	Kept      bool             // the run outlives this process
 	Questions []graph.Question // those that were open when it was resumed
+	Due       time.Time        // when the run is to be continued that waited when it was resumed; zero: when it is answered
 	Notices   []string         // lines for the person who watches it, about the files of its agent
 
 	runner   *graph.Runner
@@ -459,7 +460,7 @@ func (r *Run) Drive(ctx context.Context, d Driver) (res graph.Result, err error)
 	if err := r.prepareAgent(ctx); err != nil {
 		return graph.Result{Run: r.ID, Status: r.status}, &failure.Error{Kind: failure.Invalid, Err: err}
 	}
-	res = graph.Result{Run: r.ID, Thread: r.Thread, Status: r.status, Questions: r.Questions}
+	res = graph.Result{Run: r.ID, Thread: r.Thread, Status: r.status, Questions: r.Questions, Due: r.Due}
 	if !r.Resumed {
 		if r.publish != nil {
 			if err := r.publish(ctx); err != nil {
@@ -471,7 +472,7 @@ func (r *Run) Drive(ctx context.Context, d Driver) (res graph.Result, err error)
 		if res, err = r.consumeEvents(d, func() eventSeq { return r.runner.Run(ctx, in) }); err != nil {
 			return res, err
 		}
-	} else if res.Status != graph.Waiting || len(d.Begin) > 0 {
+	} else if res.Status != graph.Waiting || len(d.Begin) > 0 || r.IsDue() {
 		if res, err = r.resumeDrive(ctx, d, d.Begin); err != nil {
 			return res, err
 		}
@@ -485,7 +486,7 @@ func (r *Run) Drive(ctx context.Context, d Driver) (res graph.Result, err error)
 			}
 			continue
 		}
-		if d.Ask == nil {
+		if d.Ask == nil || len(res.Questions) == 0 {
 			break
 		}
 		answers, park, err := d.ask(ctx, res.Questions)

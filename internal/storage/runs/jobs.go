@@ -55,7 +55,7 @@ const holdTTL = 15 * time.Second
 // Format is the newest format of the journals of runs that this program knows. A server with a lower one leaves such
 // runs to others, so that two neighbouring versions may share a store: raise it when a drive writes what an older
 // program cannot continue.
-const Format = 1
+const Format = 2 // since 2, threads may wait for a time
 
 // A jobSet is what servers are to do about runs of a store. single says that only one run is looked up; otherwise the
 // first look reads all jobs.
@@ -77,7 +77,7 @@ func (js *jobSet) applyJob(ctx context.Context, thread string, i *Info) error {
 	switch {
 	case err != nil:
 		return explainStoreError(ctx, fmt.Errorf("whether a server continues the run: %w", err))
-	case job == nil:
+	case job == nil, waitsUntil(job, i.Due):
 	case job.GivenUp:
 		i.Status = GivenUp
 		i.Reason = job.DescribeReasons()
@@ -85,6 +85,11 @@ func (js *jobSet) applyJob(ctx context.Context, thread string, i *Info) error {
 		i.Status = Queued
 	}
 	return nil
+}
+
+// waitsUntil reports whether the job of a run is not due because the run waits for a time; zero: it does not.
+func waitsUntil(job *journal.DriveJob, due time.Time) bool {
+	return !due.IsZero() && job.Worker == "" && !job.GivenUp && job.Due.After(time.Now())
 }
 
 // findJob returns the job of a thread; nil: it has none.
