@@ -19,7 +19,7 @@ const KindTimer = "timer"
 
 const (
 	timerName   = "@time" // the Ask.Name of a timer, before that of NameQuestions
-	timerSuffix = "@time" // after the path of its node, in the id of a timer: answers name no timer
+	timerSuffix = "#time" // after the path of its node, in the id of a timer, so that those of questions do not count it
 )
 
 // Sleep waits for a duration, as Interrupt waits for a person: it records until when, returns ErrWaiting, which the

@@ -170,11 +170,11 @@ func (f *Follower) readFact(ctx context.Context, e *fact) (events []graph.Event,
 	case journal.KindIntent, journal.KindEffect:
 		events = append(events, f.readEffect(e, event)...)
 	case journal.KindQuestion:
-		if e.Question != nil {
+		if e.Question != nil && e.Question.Kind != graph.KindTimer {
 			events = append(events, event(graph.QuestionAsked{Question: *e.Question}))
 		}
 	case journal.KindAnswer:
-		if q := f.course.findQuestion(e); q != nil {
+		if q := f.course.findQuestion(e); q != nil && q.Kind != graph.KindTimer {
 			events = append(events, event(graph.QuestionAnswered{ID: q.ID, Ahead: e.Ahead, Refused: e.Refused, By: e.By}))
 		}
 	case journal.KindEnd:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"slices"
 	"time"
 
 	"raddle.dev/graph"
@@ -20,33 +21,53 @@ func QueueOf(st *Store) journal.Queue {
 // there is one that drives runs: the record and that come together. ok is false if there is none; then the run waits
 // for someone who resumes it.
 func WithServers(ctx context.Context, a *Archive, thread, run string) (with context.Context, ok bool) {
+	if findServers(ctx, a) == nil {
+		return ctx, false
+	}
+	h := &journal.Hold{TTL: holdTTL, Job: newServerJob(thread, run)}
+	h.Job.Attempts = 1
+	h.SetEnd(journal.ReturnAtEnd)
+	return journal.WithHold(ctx, h), true
+}
+
+// WakeByServers lets a server of the store continue a run that a command has left, and that waits for a time, when the
+// time has come. ok is false if no server drives runs; then the run waits for someone who resumes it.
+func WakeByServers(ctx context.Context, a *Archive, thread, run string, due time.Time) (ok bool, err error) {
+	q := findServers(ctx, a)
+	if q == nil {
+		return false, nil
+	}
+	err = q.PutJob(ctx, newServerJob(thread, run), max(0, time.Until(due)))
+	return err == nil, explainStoreError(ctx, err)
+}
+
+// newServerJob returns the job of a run for any server.
+func newServerJob(thread, run string) journal.DriveJob {
+	return journal.DriveJob{
+		Thread: thread,
+		Run:    run,
+		Token:  rand.Text(),
+		Format: Format,
+	}
+}
+
+// findServers returns the queue of the store of an archive if there is a server that drives runs of it, and nil
+// otherwise.
+func findServers(ctx context.Context, a *Archive) journal.Queue {
 	st, err := a.OpenStore()
 	if err != nil {
-		return ctx, false
+		return nil
 	}
 	q := QueueOf(st)
 	if q == nil {
-		return ctx, false
+		return nil
 	}
 	workers, err := q.ListWorkers(ctx)
-	if err != nil {
-		return ctx, false
+	isWorking := func(w journal.Worker) bool { return w.State() == journal.WorkerWorks }
+	if err != nil || !slices.ContainsFunc(workers, isWorking) {
+		return nil
 	}
-	for _, w := range workers {
-		if w.State() != journal.WorkerWorks {
-			continue
-		}
-		h := &journal.Hold{TTL: holdTTL, Job: journal.DriveJob{
-			Thread:   thread,
-			Run:      run,
-			Token:    rand.Text(),
-			Format:   Format,
-			Attempts: 1,
-		}}
-		h.SetEnd(journal.ReturnAtEnd)
-		return journal.WithHold(ctx, h), true
-	}
-	return ctx, false
+	return q
 }
 
 // holdTTL is in what time a server takes a run whose command was killed in the middle of its record.
