@@ -181,6 +181,7 @@ func (p *Process) rebuildRun(ctx context.Context, st *runs.Store, thread string,
 		Resumed:   true,
 		Kept:      st.Location.KeepsRuns(),
 		Questions: snap.Questions,
+		Timers:    snap.Timers,
 		Due:       snap.Due,
 		runner:    p.newRunner(g, st, c.UIHooks),
 		files:     c.files,
@@ -207,6 +208,7 @@ func (p *Process) rebuildRun(ctx context.Context, st *runs.Store, thread string,
 	if origin.asks() {
 		run.status = graph.Waiting
 		run.Questions = []graph.Question{*origin.question}
+		run.Timers = nil
 		run.Due = time.Time{}
 	}
 	run.noteFiles(p, c.files)
@@ -243,7 +245,16 @@ func (c *ResumeOptions) restoreMode(id, name string) error {
 func (r *Run) Waits() bool { return r.Resumed && r.status == graph.Waiting }
 
 // IsDue reports whether the time has come for which a resumed run has waited.
-func (r *Run) IsDue() bool { return r.Waits() && !r.Due.IsZero() && !time.Now().Before(r.Due) }
+func (r *Run) IsDue() bool {
+	if !r.Waits() || r.Due.IsZero() {
+		return false
+	}
+	now := time.Now()
+	if c := r.runner.Clock; c != nil {
+		now = c.Now()
+	}
+	return !now.Before(r.Due)
+}
 
 // relocateAgent finds the agent's directory at its old place, or where the caller says
 // that it is now.
