@@ -25,6 +25,7 @@ var kindStyles = map[string]style{
 	"tools":    {formBox, "#eaf7ef", "#3a9464"},
 	"approval": {formHexagon, "#fff6e0", "#d1930f"},
 	"input":    {formSlanted, "#fff1e6", "#db7a2b"},
+	"wait":     {formPill, "#fdf6e3", "#a68a3c"},
 	"rag":      {formCylinder, "#e9f4fd", "#3384c4"},
 	"map":      {formStack, "#e6f7f7", "#21918f"},
 	"graph":    {formCall, "#f4f6f9", "#64748b"},

@@ -260,6 +260,17 @@ func checkWarningNodes(t *testing.T, c *caseFile, findings []strictyaml.Finding)
 	}
 }
 
+// deadlineData adds the deadline of a question.
+func deadlineData(o *jsonvalue.Object, d *spec.Deadline) {
+	put(o, "deadline", maybe(d.After.String()))
+	switch {
+	case d.To != "":
+		put(o, "on_deadline", d.To)
+	case d.HasAnswer:
+		put(o, "on_deadline_answer", d.Answer.String())
+	}
+}
+
 // fileData is a parsed file as data under the names of its fields, with unset
 // optional fields as null.
 func fileData(f *spec.File) *jsonvalue.Object {
@@ -322,8 +333,12 @@ func nodeData(n *spec.Node) *jsonvalue.Object {
 			routes.Set(r.Key, r.Value)
 		}
 		put(o, "question", b.question.String(), "options", textList(b.options, true), "routes", routes, "on_other", b.onOther)
+		deadlineData(o, &b.deadline)
 	case *inputNode:
 		put(o, "question", b.question.String(), "default", maybe(b.fallback.String()), "validation", maybe(b.validation))
+		deadlineData(o, &b.deadline)
+	case *waitNode:
+		put(o, "for", maybe(b.span.String()), "until", maybe(b.moment.String()))
 	case *endNode:
 		put(o, "output", b.output.String())
 		if b.exitCode != 0 {

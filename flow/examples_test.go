@@ -95,6 +95,12 @@ type exampleRun struct {
 	t      *testing.T
 	dir    string
 	models *transcripts
+	clock  *graphtest.Clock
+}
+
+// newExampleRun returns a run of the example in a directory.
+func newExampleRun(t *testing.T, dir string) *exampleRun {
+	return &exampleRun{t, dir, &transcripts{calls: map[string]int{}}, &graphtest.Clock{}}
 }
 
 func (r *exampleRun) runner(st journal.Store) (*graph.Runner, *flow.Agent) {
@@ -115,11 +121,11 @@ func (r *exampleRun) runner(st journal.Store) (*graph.Runner, *flow.Agent) {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	return &graph.Runner{Graph: g, Store: st, Executor: inOrder{}}, a
+	return &graph.Runner{Graph: g, Store: st, Executor: inOrder{}, Clock: r.clock}, a
 }
 
 // finish starts or resumes the run and answers what is asked: "yes" where that
-// can be chosen, else the default. ok is false when the store died.
+// can be chosen, else the default. The times that it waits for come at once. ok is false when the store died.
 func (r *exampleRun) finish(st journal.Store) (res graph.Result, ok bool) {
 	r.t.Helper()
 	runner, a := r.runner(st)
@@ -138,6 +144,9 @@ func (r *exampleRun) finish(st journal.Store) (res graph.Result, ok bool) {
 				answer = q.Options[0]
 			}
 			in.Answers = append(in.Answers, graph.Answer{ID: q.ID, Value: answer})
+		}
+		if len(res.Questions) == 0 {
+			_ = r.clock.Wait(ctx, res.Due.Sub(r.clock.Now())) // the context does not end
 		}
 		res, err = runner.InvokeResume(ctx, in)
 	}
@@ -161,7 +170,7 @@ func TestExamplesSurviveACrashAtEveryRecord(t *testing.T) {
 		dir := filepath.Dir(file)
 		t.Run(filepath.Base(dir), func(t *testing.T) {
 			t.Parallel()
-			whole := &exampleRun{t, dir, &transcripts{calls: map[string]int{}}}
+			whole := newExampleRun(t, dir)
 			count := &graphtest.Crash{Store: journal.NewMemory(), Limit: -1}
 			want, _ := whole.finish(count)
 			if flow.OutcomeOf(want).Output == "" {
@@ -176,7 +185,7 @@ func TestExamplesSurviveACrashAtEveryRecord(t *testing.T) {
 
 func crashExample(t *testing.T, dir string, limit int, want graph.Result) {
 	t.Helper()
-	r := &exampleRun{t, dir, &transcripts{calls: map[string]int{}}}
+	r := newExampleRun(t, dir)
 	path := filepath.Join(t.TempDir(), "runs.db")
 	st := openStore(t, path)
 	if _, ok := r.finish(&graphtest.Crash{Store: st, Limit: limit}); ok {

@@ -3,6 +3,7 @@ package flow
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"raddle.dev/flow/check"
 	"raddle.dev/flow/spec"
@@ -16,6 +17,7 @@ type approvalNode struct {
 	options  []string
 	routes   []strictyaml.Pair // the answer and the node to which it leads, in file order
 	onOther  string
+	deadline spec.Deadline
 }
 
 var approvalKind = &kind{
@@ -23,7 +25,7 @@ var approvalKind = &kind{
 		Name:        "approval",
 		Doc:         "Asks a person to choose and routes by the answer.",
 		Required:    []string{"question", "options", "routes", "on_other"},
-		Optional:    []string{"state_updates"},
+		Optional:    []string{"deadline", "on_deadline", "state_updates"},
 		Scoped:      "choice",
 		Routing:     spec.RouteOwn,
 		BranchFault: "which is an approval node; approval/input nodes cannot run inside a parallel map branch (the CLI would prompt the user N times concurrently)",
@@ -39,6 +41,7 @@ var approvalKind = &kind{
 			m.AddEdge(spec.Edge{To: r.Value, Field: "routes", Item: i, Role: spec.EdgeChoice, Picture: r.Key})
 		}
 		m.AddEdge(spec.Edge{To: b.onOther, Field: "on_other", Role: spec.EdgeChoice, Picture: "other"})
+		b.deadline = m.ReadDeadline()
 		return b
 	},
 }
@@ -74,11 +77,17 @@ func (b *approvalNode) checkParallel(c *check.Checker, n *spec.Node) {
 	c.ErrorAt(n, n.Pos(), "parallel-approval", "approval node is an immediate target of a fan-out (`next: [...]`); approvals must run after the join, not inside a parallel branch")
 }
 
-// Advise reports an approval without options.
+// Advise reports an approval without options, and an answer of its deadline that is none of them.
 func (b *approvalNode) Advise(a *check.Adviser, n *spec.Node) {
 	if len(b.options) == 0 {
 		a.WarnAt(n, n.At("options"), "no-options", "approval without options: every answer is free text", "an input node asks for text")
 	}
+	adviseDeadline(a, n, &b.deadline, func(answer string) string {
+		if len(b.options) == 0 || slices.Contains(b.options, answer) {
+			return ""
+		}
+		return fmt.Sprintf("'%s' is none of the options, so it leads to '%s'", answer, b.onOther)
+	})
 }
 
 func (b *approvalNode) needs(*spec.Node) nodeNeeds { return nodeNeeds{} }
@@ -108,8 +117,8 @@ func (b *approvalNode) run(nr *nodeRun) error {
 	if nr.host().Headless {
 		return spec.Errorf("Approval response missing 'answer' field")
 	}
-	answer, err := graph.Interrupt[string](nr, graph.Ask{Kind: "select", Prompt: question, Options: b.options, Free: true})
-	if err != nil {
+	answer, moved, err := nr.askUntil(&b.deadline, graph.Ask{Kind: "select", Prompt: question, Options: b.options, Free: true})
+	if err != nil || moved {
 		return nr.refusalError("user__ask failed", "Approval interaction failed", err)
 	}
 	answer = nr.host().redact(answer)

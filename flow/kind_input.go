@@ -16,6 +16,7 @@ type inputNode struct {
 	question   spec.Template // strict
 	fallback   spec.Template // lenient; replaces an empty answer
 	validation string        // a length predicate; empty: none
+	deadline   spec.Deadline
 }
 
 var inputKind = &kind{
@@ -23,7 +24,7 @@ var inputKind = &kind{
 		Name:        "input",
 		Doc:         "Asks a person for a text.",
 		Required:    []string{"question"},
-		Optional:    []string{"default", "validation", "state_updates"},
+		Optional:    []string{"default", "validation", "deadline", "on_deadline", "state_updates"},
 		Scoped:      "input",
 		Routing:     spec.RouteFirst,
 		BranchFault: "which is an input node; input nodes cannot run inside a parallel map branch",
@@ -33,6 +34,7 @@ var inputKind = &kind{
 			question:   m.AddStrict("question", m.ReadText("question", strictyaml.Required)),
 			fallback:   m.AddLenient("default", m.ReadText("default", strictyaml.Optional)),
 			validation: m.ReadText("validation", strictyaml.Optional),
+			deadline:   m.ReadDeadline(),
 		}
 	},
 }
@@ -44,8 +46,17 @@ func (b *inputNode) checkParallel(c *check.Checker, n *spec.Node) {
 	c.ErrorAt(n, n.Pos(), "parallel-input", "input node is an immediate target of a fan-out (`next: [...]`); input nodes must run after the join, not inside a parallel branch")
 }
 
-// Advise reports a validation that cannot be read.
+// Advise reports a validation that cannot be read, and an answer of the deadline that fails it.
 func (b *inputNode) Advise(a *check.Adviser, n *spec.Node) {
+	adviseDeadline(a, n, &b.deadline, func(answer string) string {
+		if b.validation == "" || takesDefault(answer, b.fallback.Text) {
+			return ""
+		}
+		if err := spec.ValidateInput(b.validation, answer); err != nil {
+			return err.Error()
+		}
+		return ""
+	})
 	if b.validation == "" {
 		return
 	}
@@ -95,8 +106,8 @@ func (b *inputNode) run(nr *nodeRun) error {
 	if n := graph.FailureCount(nr); n > 0 && b.validation != "" {
 		ask.Name = fmt.Sprintf("after failure %d", n) // so that the rejected answer is not used again
 	}
-	answer, err := nr.askText(ask)
-	if err != nil {
+	answer, moved, err := nr.askText(&b.deadline, ask)
+	if err != nil || moved {
 		return nr.refusalError("user__input failed", "Input interaction failed", err)
 	}
 	if takesDefault(answer, fallback) {
@@ -111,15 +122,15 @@ func (b *inputNode) run(nr *nodeRun) error {
 	return nr.goTo(nr.node.Next[:min(1, len(nr.node.Next))]...)
 }
 
-// askText asks for a text. If there is no person to ask, it returns the default.
-func (nr *nodeRun) askText(ask graph.Ask) (string, error) {
+// askText asks for a text, as askUntil does. If there is no person to ask, it returns the default.
+func (nr *nodeRun) askText(d *spec.Deadline, ask graph.Ask) (answer string, moved bool, err error) {
 	switch {
 	case !nr.host().Headless:
-		return graph.Interrupt[string](nr, ask)
+		return nr.askUntil(d, ask)
 	case ask.Default == "":
-		return "", spec.Errorf("Input response missing 'answer' field")
+		return "", false, spec.Errorf("Input response missing 'answer' field")
 	}
-	return ask.Default, nil
+	return ask.Default, false, nil
 }
 
 // failedValidation matches the fixed text of an answer that fails its

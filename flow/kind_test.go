@@ -133,7 +133,7 @@ func TestNewKindIsChecked(t *testing.T) {
 		}
 	}
 	_, err := loadUpper(t, strings.Replace(upperGraph, "type: upper", "type: uper", 1))
-	if err == nil || !strings.Contains(err.Error(), "expected one of `agent`, `script`, `approval`, `input`, `llm`, `rag`, `end`, `map`, `upper`") {
+	if err == nil || !strings.Contains(err.Error(), "expected one of `agent`, `script`, `approval`, `input`, `llm`, `rag`, `end`, `map`, `wait`, `upper`") {
 		t.Errorf("an unknown type fails with %v", err)
 	}
 	if _, err := ParseGraph("graph.yaml", []byte(upperGraph)); err == nil {

@@ -8,7 +8,7 @@ import (
 
 // kinds are all types of nodes, in the order in which messages list them. To
 // add a type, add one entry here and one file.
-var kinds = []*kind{agentKind, scriptKind, approvalKind, inputKind, llmKind, ragKind, endKind, mapKind}
+var kinds = []*kind{agentKind, scriptKind, approvalKind, inputKind, llmKind, ragKind, endKind, mapKind, waitKind}
 
 // graphKinds are the types of nodes as package spec uses them.
 var graphKinds = func() spec.Kinds {

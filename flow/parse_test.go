@@ -54,8 +54,9 @@ func TestParseEveryField(t *testing.T) {
 			continue
 		}
 		for _, field := range slices.Concat(k.Required, k.Optional) {
-			if n := f.Nodes[i]; n.Source.FieldNode(field) == nil {
-				t.Errorf("node %s has no %s", n.ID, field)
+			hasField := func(n *spec.Node) bool { return n.Kind() == k.Name && n.Source.FieldNode(field) != nil }
+			if !slices.ContainsFunc(f.Nodes, hasField) {
+				t.Errorf("no node of type %s has %s", k.Name, field)
 			}
 		}
 	}
@@ -205,7 +206,7 @@ func TestParseErrorText(t *testing.T) {
 		t.Error(diff)
 	}
 	_, err = ParseGraph("g", []byte("name: g\nstart: x\nnodes:\n  x: {type: job}\n"))
-	want = "YAML parsing error: nodes.x.type: unknown variant `job`, expected one of `agent`, `script`, `approval`, `input`, `llm`, `rag`, `end`, `map` at line 4 column 13\n\n" +
+	want = "YAML parsing error: nodes.x.type: unknown variant `job`, expected one of `agent`, `script`, `approval`, `input`, `llm`, `rag`, `end`, `map`, `wait` at line 4 column 13\n\n" +
 		"Hint: Check for typos in field names or `type:` values.\n" +
 		"Valid node types: agent, script, approval, input, llm, rag, end."
 	if err.Error() != want {

@@ -30,7 +30,7 @@ func (s *questionState) addPresetAnswers(answers []Answer) ([]record.PresetAnswe
 func (s *questionState) takeNamed(q *Question, n *compiledNode, name string) (ahead int, wrong error) {
 	for i := range s.ahead {
 		a := &s.ahead[i]
-		if a.Used || a.ID != name || q.Kind == KindRemote {
+		if a.Used || a.ID != name {
 			continue
 		}
 		a.Used = true
@@ -47,7 +47,7 @@ func (s *questionState) takeNamed(q *Question, n *compiledNode, name string) (ah
 // first that names nothing. A question that has refused an answer takes no other: that
 // one was meant for the next question. The caller must hold s.mu.
 func (s *questionState) takeShared(q *Question, n *compiledNode) (ahead int, wrong error) {
-	if len(s.ahead) == 0 || q.Rejected != "" || q.Kind == KindRemote {
+	if len(s.ahead) == 0 || q.Rejected != "" || !q.takesAnswers() {
 		return 0, nil
 	}
 	found, nearest := -1, 0

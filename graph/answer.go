@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"raddle.dev/graph/internal/fold"
 	"raddle.dev/graph/internal/panics"
@@ -36,6 +37,9 @@ func (a attempt) recordAnsweredQuestion(key string, asked *record.AskedQuestion,
 	j, path := a.drive.journal, a.frame.path
 	asks := &record.Parts{Path: path, ID: key, Base: asked.Base, Question: &asked.Question}
 	answers := &record.Parts{Path: path, ID: key, Ahead: asked.Ahead, Refused: asked.Refused, Value: asked.Answer}
+	if asked.Question.Expired {
+		answers.Due = asked.Question.Due.UnixMicro()
+	}
 	records := []journal.Record{fold.NewRecord(journal.KindQuestion, asks), fold.NewRecord(journal.KindAnswer, answers)}
 	if wrong != nil {
 		asked.Question.Rejected = wrong.Error()
@@ -60,7 +64,9 @@ func (a attempt) answeredNow(key string, q *record.AskedQuestion) error {
 	}
 	in := a.ensureInner()
 	fold.SetEntry(&in.asks, key, q)
-	in.notes = append(in.notes, QuestionAsked{Question(q.Question)}, QuestionAnswered{ID: q.Question.ID, Ahead: q.Ahead > 0, Refused: q.Refused})
+	if q.Question.Kind != KindTimer {
+		in.notes = append(in.notes, QuestionAsked{Question(q.Question)}, QuestionAnswered{ID: q.Question.ID, Ahead: q.Ahead > 0, Refused: q.Refused})
+	}
 	return nil
 }
 
@@ -69,7 +75,7 @@ func (a attempt) recallAnswer(q *record.AskedQuestion) ([]byte, error) {
 	if !q.Answered {
 		return nil, cmp.Or(a.markWaiting(Question(q.Question)), ErrWaiting)
 	}
-	return answerOf(q.Answer, q.Refused)
+	return answerOf(q)
 }
 
 // FindAnswer returns the answer that the journal holds to the next question of the node with a name: the one that
@@ -89,7 +95,7 @@ func FindAnswer[A any](ctx context.Context, name string) (answer A, ok bool, err
 	if q == nil || !q.Answered {
 		return answer, false, nil
 	}
-	raw, err := answerOf(q.Answer, q.Refused)
+	raw, err := answerOf(q)
 	if err != nil {
 		return answer, true, err
 	}
@@ -100,11 +106,15 @@ func FindAnswer[A any](ctx context.Context, name string) (answer A, ok bool, err
 	return value.ClipAs(given), true, nil
 }
 
-func answerOf(value []byte, refused string) ([]byte, error) {
-	if refused != "" {
-		return nil, &RefusedError{Reason: refused, Value: value}
+func answerOf(q *record.AskedQuestion) ([]byte, error) {
+	if q.Refused == "" {
+		return q.Answer, nil
 	}
-	return value, nil
+	e := &RefusedError{Reason: q.Refused, Value: q.Answer}
+	if q.Question.Expired {
+		e.Due = q.Question.Due
+	}
+	return nil, e
 }
 
 // describeMismatch returns why an answer does not fit a question, or "".
@@ -155,13 +165,17 @@ func withArticle(typ string) string {
 // gathers the drive's claim and their records: the claim first, because the time before
 // it does not count as active.
 func (d *drive) recordAnswers(s *fold.Thread, answers []Answer, claim journal.Record) error {
-	open, values, err := d.settings.Graph.checkAnswers(s, answers)
+	now := d.now()
+	open, values, err := d.settings.Graph.checkAnswers(s, answers, now)
 	if err != nil {
 		return err
 	}
-	if err := d.journal.AddRecords(false, append([]journal.Record{claim}, newAnswerRecords(open, values, answers)...)...); err != nil {
+	due := dueQuestions(s, now)
+	recs := append([]journal.Record{claim}, newAnswerRecords(open, values, answers)...)
+	if err := d.journal.AddRecords(false, append(recs, newExpiryRecords(due)...)...); err != nil {
 		return err
 	}
+	d.expire(due)
 	for i, a := range answers {
 		o := open[i]
 		o.Asked.Answered, o.Asked.Now, o.Asked.Answer, o.Asked.Refused = true, true, values[i], a.Refused
@@ -173,7 +187,7 @@ func (d *drive) recordAnswers(s *fold.Thread, answers []Answer, claim journal.Re
 // replyTo asks the Reply of the input or resume for an answer within the drive. The value is JSON; if nil,
 // the question stays open.
 func (s *questionState) replyTo(q *Question, n *compiledNode) []byte {
-	if s.reply == nil || q.Kind == KindRemote {
+	if s.reply == nil || !q.takesAnswers() {
 		return nil
 	}
 	v, ok := s.reply(*q)
@@ -215,13 +229,13 @@ func (r *Runner) CheckAnswers(ctx context.Context, thread string, answers ...Ans
 	case s.Run.Status.Final() && len(answers) > 0:
 		return &AnswerError{ID: answers[0].ID, Reason: fmt.Sprintf("run %s is over (%s)", s.Run.ID, Status(s.Run.Status))}
 	}
-	_, _, err = r.Graph.checkAnswers(s, answers)
+	_, _, err = r.Graph.checkAnswers(s, answers, r.newDrive(0).now())
 	return err
 }
 
 // checkAnswers returns the question of each answer and the JSON of its value. The
-// error is an *AnswerError.
-func (g *Graph) checkAnswers(s *fold.Thread, answers []Answer) (asked []fold.OpenQuestion, values [][]byte, err error) {
+// error is an *AnswerError, also for an answer that comes after the deadline of its question.
+func (g *Graph) checkAnswers(s *fold.Thread, answers []Answer, now time.Time) (asked []fold.OpenQuestion, values [][]byte, err error) {
 	open := s.OpenQuestions()
 	var ids []string
 	for _, o := range open {
@@ -239,7 +253,10 @@ func (g *Graph) checkAnswers(s *fold.Thread, answers []Answer) (asked []fold.Ope
 		}
 		at := slices.Index(ids, a.ID)
 		if at < 0 {
-			return nil, nil, wrong(a, errors.New("no such question is open"))
+			return nil, nil, wrong(a, describeUnknown(s, a.ID))
+		}
+		if due := open[at].Asked.Question.Due; !due.IsZero() && !now.Before(due) {
+			return nil, nil, wrong(a, errLate(due))
 		}
 		if slices.ContainsFunc(asked, func(o fold.OpenQuestion) bool { return o.Asked == open[at].Asked }) {
 			return nil, nil, wrong(a, errors.New("answered twice"))

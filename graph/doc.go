@@ -54,6 +54,14 @@
 //	answer := graph.Answer{ID: res.Questions[0].ID, Value: true}
 //	res, err = r.InvokeResume(ctx, graph.Resume{Thread: "t1", Answers: []graph.Answer{answer}})
 //
+// A question with Ask.Deadline is answered by time, if nobody does: the error is then ErrDeadline. Sleep and SleepUntil
+// wait for a time in the same way, with no process: Result.Due says from when on a resume continues the run, and
+// history.Describe and Inspect say it, too. The waiting counts for no timeout.
+//
+//	if err := graph.Sleep(ctx, 48*time.Hour); err != nil {
+//		return graph.Update{}, err // ErrWaiting, until the time has come
+//	}
+//
 // # Pause, and continue
 //
 // A run also stops, as Paused, when Input.Pause is closed, at the nodes of Input.Break,
@@ -187,6 +195,7 @@
 //   - branch: what runs between two forks or edits; effects belong to one
 //   - effect: a call whose result is journaled; intent: its announcement
 //   - question, answer: how a run waits for a person or a program
+//   - timer, deadline: how a run, or a question, waits for a time
 //   - frontier: what runs next; frame: a running graph, root or child
 //   - overlay: writes that only one task of a Send sees
 package graph

@@ -383,7 +383,11 @@ func (d *drive) driveRoot(f *frame) (Result, error) {
 	d.closeHandle() // the end of the drive is the last record
 	hung, err := d.leftBehind(err)
 	defer f.recycleTasks()
-	res := Result{Hung: hung, Thread: d.thread, Run: d.run, Status: status, State: f.st.forReader(), Value: f.value, Steps: f.step - first, Failures: f.failures, Breaks: f.breaks, Questions: f.asked, Unused: d.questions.unusedAnswers()}
+	res := Result{Hung: hung, Thread: d.thread, Run: d.run, Status: status, State: f.st.forReader(), Value: f.value, Steps: f.step - first, Failures: f.failures, Breaks: f.breaks, Unused: d.questions.unusedAnswers()}
+	res.Questions, res.Timers = splitTimers(f.asked)
+	if status == Waiting {
+		res.Due = firstDue(f.asked)
+	}
 	if d.journal == nil {
 		return res, err
 	}
@@ -437,7 +441,11 @@ func (d *drive) recordEnd(f *frame, status Status, err error) error {
 			return err
 		}
 	}
-	for _, q := range f.asked {
+	if due := firstDue(f.asked); status == Waiting && !due.IsZero() {
+		b.Due = due.UnixMicro()
+	}
+	open, _ := splitTimers(f.asked)
+	for _, q := range open {
 		b.Open = append(b.Open, record.Question{ID: q.ID, Prompt: q.Prompt})
 	}
 	return d.journal.AddRecord(journal.KindEnd, b, true)

@@ -18,6 +18,9 @@ var (
 	// ErrPaused ends a task whose child graph was paused. A node must return it.
 	ErrPaused = errors.New("graph: paused")
 
+	// ErrDeadline is what a *RefusedError is (errors.Is) if nobody has answered before the Ask.Deadline.
+	ErrDeadline = errors.New("graph: the deadline of the question has passed")
+
 	// ErrTimeout is inside the error of a node that exceeded Node.Timeout, or whose
 	// step exceeded Def.StepTimeout.
 	ErrTimeout = errors.New("graph: a timeout has passed")
@@ -333,10 +336,16 @@ type RefusedError struct {
 
 	// Value is the JSON of Answer.Value.
 	Value json.RawMessage
+
+	// Due is, if a deadline passed, when that was; zero: someone declined.
+	Due time.Time
 }
 
 // Error implements error.
 func (e *RefusedError) Error() string { return e.Reason }
+
+// Is reports whether the target is ErrDeadline and a deadline passed.
+func (e *RefusedError) Is(target error) bool { return target == ErrDeadline && !e.Due.IsZero() }
 
 // TypeError says that values of a type can be written to the journal but cannot be read
 // back unchanged. Compile returns it for keys; Do, Interrupt and Share return it before

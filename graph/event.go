@@ -293,10 +293,11 @@ func (e RunEnded) MarshalJSON() ([]byte, error) {
 		Value     any        `json:"value,omitempty"`
 		Breaks    []Break    `json:"breaks,omitempty"`
 		Questions []Question `json:"questions,omitempty"`
+		Due       time.Time  `json:"due,omitzero"`
 		Steps     int        `json:"steps"`
 		Failures  []string   `json:"failures,omitempty"`
 		Error     string     `json:"error,omitempty"`
-	}{e.Result.Status, e.Result.Value, e.Result.Breaks, e.Result.Questions, e.Result.Steps, errorTexts(e.Result.Failures), errorText(e.Result.Err)})
+	}{e.Result.Status, e.Result.Value, e.Result.Breaks, e.Result.Questions, e.Result.Due, e.Result.Steps, errorTexts(e.Result.Failures), errorText(e.Result.Err)})
 }
 
 func errorTexts(failures []*NodeError) (all []string) {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"raddle.dev/graph"
+	"raddle.dev/graph/graphtest"
 	"raddle.dev/graph/journal"
 )
 
@@ -109,4 +110,36 @@ func ExampleNewID() {
 	first, second := graph.NewID(now), graph.NewID(now.Add(time.Millisecond))
 	fmt.Println(len(first), first[:9], second[:9], first < second)
 	// Output: 20 1kjq0jcb0 1kjq0jcb1 true
+}
+
+// A run that sleeps needs no process: whoever resumes it at its time, or later, continues it.
+func ExampleSleep() {
+	remind := func(ctx context.Context, _ graph.State) (graph.Update, error) {
+		if err := graph.Sleep(ctx, 48*time.Hour); err != nil {
+			return graph.Update{}, err
+		}
+		fmt.Println("two days have passed")
+		return graph.Update{}, nil
+	}
+	g := sound(graph.Def{
+		Name:  "reminder",
+		Nodes: []graph.Node{aNode("remind", remind)},
+		Edges: []graph.Edge{anEdge("remind", graph.End)},
+		Start: []string{"remind"},
+	})
+	ctx := context.Background()
+	clock := &graphtest.Clock{}
+	r := &graph.Runner{Graph: g, Store: journal.NewMemory(), Clock: clock}
+	res, _ := r.Invoke(ctx, graph.Input{Thread: "t"})
+	fmt.Println(res.Status, res.Due.Format(time.DateTime))
+	res, _ = r.InvokeResume(ctx, graph.Resume{Thread: "t"})
+	fmt.Println(res.Status)
+	_ = clock.Wait(ctx, 48*time.Hour) // here the time passes at once
+	res, _ = r.InvokeResume(ctx, graph.Resume{Thread: "t"})
+	fmt.Println(res.Status)
+	// Output:
+	// waiting 2026-01-03 00:00:00
+	// waiting
+	// two days have passed
+	// done
 }

@@ -1,6 +1,9 @@
 package graph
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"time"
+)
 
 // Status is the state of a run when a drive has stopped.
 type Status uint8
@@ -75,6 +78,12 @@ type Question struct {
 	// Rejected says why the last answer did not fit, if it was recorded: the question is
 	// open again.
 	Rejected string `json:"rejected,omitempty"`
+
+	// Due is when time answers the question, in UTC: see Ask.Deadline and Sleep. Zero: never.
+	Due time.Time `json:"due,omitzero"`
+
+	// Expired reports that time has answered it.
+	Expired bool `json:"expired,omitempty"`
 }
 
 // Answer answers one question.

@@ -79,7 +79,7 @@ func (d *drive) answerWhileWorking(answers []Answer) (open []Question, err error
 	err = d.journal.InsertRecords(func(now *fold.Thread) (recs []journal.Record, err error) {
 		var values [][]byte
 		s = now
-		asked, values, err = d.settings.Graph.checkAnswers(s, answers)
+		asked, values, err = d.settings.Graph.checkAnswers(s, answers, d.now())
 		if err != nil {
 			return nil, err
 		}
@@ -107,22 +107,23 @@ func newAnswerRecords(asked []fold.OpenQuestion, values [][]byte, answers []Answ
 }
 
 // continueWithAnswers decides, when all tasks of the root's step have stopped and some wait, whether the step
-// continues: with answers that came while tasks worked, or else with answers given ahead. If it does not, the
-// drive waits, and its handle records nothing more.
+// continues: with answers that came while tasks worked, or else with answers given ahead, or else because a question is
+// due. If it does not, the drive waits, and its handle records nothing more.
 func (d *drive) continueWithAnswers(f *frame) (again bool, err error) {
 	h := d.questions.handle
-	if h == nil {
-		return d.assignPresetAnswers(f)
+	if h != nil {
+		h.mu.Lock()
+		defer h.mu.Unlock()
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if again, err = d.useLateAnswers(f); err == nil && !again {
-		again, err = d.assignPresetAnswers(f)
+	for _, try := range []func(*frame) (bool, error){d.useLateAnswers, d.assignPresetAnswers, d.expireQuestions} {
+		if again, err = try(f); again || err != nil {
+			return again, err
+		}
 	}
-	if !again {
+	if h != nil {
 		h.drive = nil
 	}
-	return again, err
+	return false, nil
 }
 
 // useLateAnswers lets a step continue from what the journal holds of it, if answers came while its tasks worked.

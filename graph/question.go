@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"raddle.dev/graph/internal/fold"
@@ -43,6 +44,12 @@ type Ask struct {
 
 	// Data is for the program that shows the question; it is stored as JSON.
 	Data any
+
+	// Deadline is how long the question waits for its answer, from when it is asked: after that the error of Interrupt
+	// is a *RefusedError that is ErrDeadline, and a late answer is refused. If 0, it waits without limit; a negative
+	// one has passed already. Whoever resumes the run then, with or without answers, records that the time has
+	// passed: see Result.Due.
+	Deadline time.Duration
 }
 
 // Interrupt asks a question and returns the answer. As long as there is none, it
@@ -105,6 +112,9 @@ func (a attempt) beginQuestion(name string) (ordinal string, err error) {
 		return "", err
 	}
 	in, id := a.ensureInner(), "?"+name
+	if in.busy[id] && strings.HasPrefix(name, timerName) {
+		return "", fmt.Errorf("graph: node %s sleeps already: give each of several sleeps at the same time a context of NameQuestions", a.node().Name)
+	}
 	if in.busy[id] {
 		return "", fmt.Errorf("graph: question %q is already open in node %s: give questions that are open at the same time distinct names (Ask.Name)", name, a.node().Name)
 	}
@@ -144,7 +154,15 @@ func (a attempt) askQuestion(ask Ask, n string, typ reflect.Type) (key string, a
 	}
 	q, base := newQuestion(&ask, a.node().Name, typ), a.publicPath()
 	remote, isRemote := ask.Data.(remoteData)
-	if ask.Data != nil && !isRemote {
+	timer, isTimer := ask.Data.(timerData)
+	switch {
+	case isTimer:
+		base += timerSuffix
+		q.Due = toDue(timer.dueAt(d.now()))
+	case ask.Deadline != 0:
+		q.Due = toDue(d.now().Add(ask.Deadline))
+	}
+	if ask.Data != nil && !isRemote && !isTimer {
 		// before the node checks an answer, which may depend on it
 		if q.Data, err = json.Marshal(ask.Data); err != nil {
 			return "", nil, fmt.Errorf("question of node %s: %w", q.Node, err)
@@ -159,7 +177,10 @@ func (a attempt) askQuestion(ask Ask, n string, typ reflect.Type) (key string, a
 	given := record.PresetAnswer{}
 	if ahead > 0 {
 		given = d.questions.ahead[ahead-1]
-	} else if given.Value = d.questions.replyTo(&q, a.node()); given.Value == nil {
+	} else if given.Value = d.questions.replyTo(&q, a.node()); given.Value == nil && q.isDue(d) {
+		q.Expired = true
+		given.Value, given.Refused = answerOfTime(&q)
+	} else if given.Value == nil {
 		if err := a.markWaiting(q); err != nil {
 			return "", nil, err
 		}
@@ -171,7 +192,7 @@ func (a attempt) askQuestion(ask Ask, n string, typ reflect.Type) (key string, a
 	if err := a.recordAnsweredQuestion(key, asked, wrong); err != nil {
 		return "", nil, err
 	}
-	answer, err = answerOf(given.Value, given.Refused)
+	answer, err = answerOf(asked)
 	return key, answer, err
 }
 
@@ -223,6 +244,9 @@ func (s *questionState) registerQuestion(q *Question, base string, n *compiledNo
 	q.ID = base
 	if n := s.asked[base]; n > 1 {
 		q.ID = fmt.Sprintf("%s#%d", base, n)
+	}
+	if !q.takesAnswers() {
+		return 0, nil
 	}
 	for _, name := range []string{q.ID, base} {
 		if ahead, wrong = s.takeNamed(q, n, name); ahead > 0 {

@@ -98,5 +98,5 @@ func RemoteCallOf(q *Question) (call RemoteCall, ok bool) {
 
 // ForPeople returns the questions that a person may answer: not those of Remote.
 func ForPeople(open []Question) []Question {
-	return slices.DeleteFunc(slices.Clone(open), func(q Question) bool { return q.Kind == KindRemote })
+	return slices.DeleteFunc(slices.Clone(open), func(q Question) bool { return !q.takesAnswers() })
 }

@@ -264,6 +264,13 @@ type Result struct {
 	// Questions are all that are open, in order of asking.
 	Questions []Question
 
+	// Timers are those of Sleep that the run waits for, in the order in which they began: Due of each says until when.
+	Timers []Question
+
+	// Due is, for a run that waits, when the first of its timers and deadlines has come: a resume from then on
+	// continues it. Zero: it waits for answers alone.
+	Due time.Time
+
 	// Unused are the answers given with Input.Ahead that no question has used so far.
 	// Their Value is decoded from JSON.
 	Unused []Answer

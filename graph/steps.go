@@ -255,7 +255,7 @@ func (f *frame) deliverQuestions(t *task) {
 	}
 	in := t.inner
 	for _, q := range in.open {
-		if !d.questions.markQuestionDelivered(&q) {
+		if q.Kind != KindTimer && !d.questions.markQuestionDelivered(&q) {
 			in.notes = append(in.notes, QuestionAsked{q})
 		}
 	}

@@ -279,9 +279,13 @@ func (s *Service) resumeQueued(d *drive) {
 		s.endDrive(d)
 		return
 	}
-	if !wanted || run.Waits() { // someone has stopped it meanwhile, or only answers can continue it
+	if !wanted || run.Waits() && !run.IsDue() { // someone has stopped it meanwhile, or only answers can continue it now
 		s.files.removeMark(d.run, m.ID)
-		s.worker.finish(d.run)
+		if wanted && !run.Due.IsZero() {
+			s.worker.giveBack(d.run, journal.Return{Delay: time.Until(run.Due)})
+		} else {
+			s.worker.finish(d.run)
+		}
 		run.Close()
 		d.receipt.settle(runs.Point{Run: d.run}, nil) // it brings nothing
 		s.endDrive(d)

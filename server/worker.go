@@ -107,7 +107,7 @@ func (w *worker) adoptMarks() error {
 	for _, run := range left {
 		m, _ := s.files.readMark(run)
 		d, err := s.findRun(context.Background(), run)
-		if err == nil && !d.Final && !d.Waits() {
+		if err == nil && !d.Final && (!d.Waits() || !d.Due.IsZero()) {
 			err = w.queue.PutJob(context.Background(), journal.DriveJob{Thread: d.Snapshot.Thread, Run: run, Token: rand.Text()}, 0)
 		}
 		switch {

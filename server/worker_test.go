@@ -43,6 +43,9 @@ var workerTests = map[string]func(t *testing.T, f *fleet){
 	"OwnRunsOnly":       testOwnRunsOnly,
 	"DrainKeepsWishes":  testDrainKeepsWishes,
 	"Attempts":          testAttempts,
+
+	"Waking":            testWaking,
+	"WakingOfTheKilled": testWakingOfTheKilled,
 }
 
 func TestWorkers(t *testing.T) {

@@ -202,12 +202,23 @@ func (w *exploredRun) prepareNext(ctx context.Context, thread string, end driveE
 		if end.paused && w.bubble {
 			time.Sleep(pausedFor)
 		}
+	case end.res.Status == graph.Waiting && len(end.res.Questions) == 0:
+		w.waitUntil(end.res.Due)
 	case end.res.Status == graph.Waiting:
 		w.answerQuestions(end.res.Questions)
 	default:
 		return true, nil
 	}
 	return false, nil
+}
+
+// waitUntil waits until a run that only sleeps is due, by the clock of its runner.
+func (w *exploredRun) waitUntil(due time.Time) {
+	if c := w.runner.Clock; c != nil {
+		_ = c.Wait(context.Background(), due.Sub(c.Now())) // the context does not end
+		return
+	}
+	time.Sleep(time.Until(due))
 }
 
 // noteDoubts notes which effects are in doubt when no drive works.

@@ -26,6 +26,7 @@ var queueCases = []storeCase{
 	{"Progress", progress},
 	{"HowADriveEnds", howADriveEnds},
 	{"Notices", notices},
+	{"UntilATime", untilATime},
 }
 
 // queue returns the queue of the store.
@@ -251,6 +252,50 @@ func howADriveEnds(h *harness) {
 		for _, job := range h.jobs() {
 			h.finishJob(job)
 		}
+	}
+}
+
+// untilATime ends drives of threads that wait for a time: the job waits until then, however the drive was to end, and
+// what was tried before does not count. Whoever continues the thread meanwhile decides about the job, and the end of
+// a drive without one removes it.
+func untilATime(h *harness) {
+	head := int64(0)
+	end := func(ctx context.Context, after time.Duration) {
+		h.Helper()
+		parts := record.Parts{Status: record.Waiting, Due: 1 + after.Microseconds()}
+		headBytes, data := parts.Append(uint8(journal.KindEnd), nil, nil)
+		recs := []journal.Record{{Kind: journal.KindClaim, Time: 1}, {Kind: journal.KindEnd, Time: 1, Head: headBytes, Data: data}}
+		for _, rec := range recs {
+			if err := journal.Append(ctx, h.s, "t", head, rec); err != nil {
+				h.Fatal(err)
+			}
+			head++
+		}
+	}
+	for _, how := range []journal.AtEnd{journal.RemoveAtEnd, journal.ReturnIfStopped} {
+		hold := newHold(journal.DriveJob{Thread: "t", Run: "r", Token: "x", Worker: "w1", Format: 2}, leaseLong, how)
+		end(journal.WithHold(h.Context(), hold), leaseLong)
+		list := h.jobs()
+		if len(list) != 1 || list[0].Worker != "" || list[0].Token == "x" || list[0].Run != "r" || list[0].Format != 2 || list[0].Attempts != 0 {
+			h.Fatalf("at end %d the jobs are %+v", how, list)
+		}
+		if wait := time.Until(list[0].Due); wait < leaseLong/2 || wait > leaseLong*3/2 {
+			h.Errorf("the job is due in %v, want %v", wait, leaseLong)
+		}
+		h.takeNone("w2")
+		h.finishJob(hold.Job)
+		if len(h.jobs()) != 1 {
+			h.Fatal("the worker that has parked the thread has finished its job")
+		}
+	}
+	end(journal.WithHold(h.Context(), newHold(journal.DriveJob{Thread: "t", Token: "x", Worker: "w1"}, leaseLong, journal.RemoveAtEnd)), -time.Hour)
+	job := h.takeOne("w2", leaseLong)
+	if job.Attempts != 1 || job.Reasons != "" {
+		h.Errorf("the job is %+v", job)
+	}
+	end(h.Context(), leaseLong)
+	if list := h.jobs(); len(list) != 0 {
+		h.Errorf("someone has continued the thread without a job, and the jobs are %+v", list)
 	}
 }
 

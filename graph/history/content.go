@@ -3,6 +3,7 @@ package history
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"raddle.dev/graph"
 	"raddle.dev/graph/internal/record"
@@ -27,6 +28,9 @@ type Content struct {
 	Refused string
 	Ahead   bool
 
+	// Expired reports, for a KindAnswer, that time has given it.
+	Expired bool `json:",omitempty"`
+
 	// Handled is, for a KindTask, why the task failed, if its node handles that with OnError.
 	Handled string
 
@@ -34,6 +38,10 @@ type Content struct {
 	// questions that were open then.
 	Reason string
 	Open   []string
+
+	// Due is, for a KindEnd of a run that waits, when the first of its timers and deadlines has come; zero: it waits
+	// for answers alone.
+	Due time.Time `json:",omitzero"`
 }
 
 // DecodeContent decodes the content of a record that was read with its data. It needs no
@@ -64,10 +72,12 @@ func newContent(r *journal.Record, b *record.Parts) (c Content, err error) {
 	case journal.KindAnswer:
 		c.Asked = b.ID
 		c.Ahead = b.Ahead > 0
+		c.Expired = b.Due != 0
 		c.Refused = b.Refused
 		c.Answer = slices.Clone(b.Value)
 	case journal.KindEnd:
 		c.Reason = b.Reason
+		c.Due = record.TimeOf(b.Due)
 		for _, q := range b.Open {
 			c.Open = append(c.Open, q.ID)
 		}

@@ -41,6 +41,10 @@ type RunInfo struct {
 	// only.
 	Questions []graph.Question
 
+	// Due is, for a run that waits, when the first of its timers and deadlines has come: a resume from then on continues
+	// it. Zero: it waits for answers alone.
+	Due time.Time `json:",omitzero"`
+
 	// Reason is that of a failure, or of Abandon.
 	Reason string
 
@@ -113,6 +117,7 @@ func readLine(t journal.ThreadInfo) (line record.Parts, err error) {
 		line.Status = last.Status
 		line.Reason = last.Reason
 		line.Open = last.Open
+		line.Due = last.Due
 		if last.Named {
 			line.Label = last.Label
 			line.Graph = last.Graph
@@ -127,6 +132,7 @@ func readLine(t journal.ThreadInfo) (line record.Parts, err error) {
 		line.Status = record.Running
 		line.Reason = ""
 		line.Open = nil
+		line.Due = 0
 	}
 	if t.Last.Kind == journal.KindStart {
 		line.Label = last.Label
@@ -145,6 +151,7 @@ func (i *RunInfo) setLine(l *record.Parts) {
 	i.Started = timeOf(l.Started)
 	i.Status = graph.Status(l.Status)
 	i.Reason = l.Reason
+	i.Due = record.TimeOf(l.Due)
 	i.From = journal.Point(l.Origin)
 	if l.Status == record.Running {
 		i.Status = graph.Crashed
@@ -183,6 +190,9 @@ type Snapshot struct {
 
 	// Questions are those that are open, complete.
 	Questions []graph.Question
+
+	// Timers are those of graph.Sleep that the run waits for: Due of each says until when.
+	Timers []graph.Question `json:",omitempty"`
 
 	// Ahead are the answers of graph.Input.Ahead that no question has used; each Value is JSON.
 	Ahead []graph.Answer
@@ -259,14 +269,18 @@ func newSnapshot(thread string, s *fold.Thread) (v *Snapshot, err error) {
 	f := s.EnsureFrame("")
 	v = &Snapshot{
 		RunInfo: RunInfo{Thread: thread, Run: s.Run.ID, Label: s.Run.Label, Graph: s.Run.Graph, Status: graph.Status(s.RunStatus()), Reason: s.Run.Reason,
-			Started: timeOf(s.Run.Started), Updated: timeOf(s.Last), Head: s.Head, From: journal.Point(s.Origin)},
+			Started: timeOf(s.Run.Started), Updated: timeOf(s.Last), Head: s.Head, From: journal.Point(s.Origin), Due: record.TimeOf(s.DueTime())},
 		Meta: s.Meta, User: s.User, Digest: f.Digest, Steps: f.Step - f.From, Active: s.Active, Next: record.NextNames(f.Tasks),
 	}
 	if r, err := structure.UnpackGraph[graph.Structure](s.Shape); r != nil && err == nil {
 		v.Structure = &r.Graph
 	}
-	for _, o := range s.OpenQuestions() {
-		v.Questions = append(v.Questions, graph.Question(o.Asked.Question))
+	for _, o := range s.ListOpen() {
+		if q := graph.Question(o.Asked.Question); q.Kind == graph.KindTimer {
+			v.Timers = append(v.Timers, q)
+		} else {
+			v.Questions = append(v.Questions, q)
+		}
 	}
 	v.Values = listValues(f)
 	for _, a := range s.Ahead {

@@ -56,6 +56,7 @@ func (l *Line) Add(r *journal.Record) error {
 		l.Status = graph.Crashed
 		l.Reason = ""
 		l.Questions = nil
+		l.Due = time.Time{}
 		return nil
 	}
 	switch r.Kind {
@@ -63,6 +64,7 @@ func (l *Line) Add(r *journal.Record) error {
 		l.Status = graph.Crashed
 		l.Reason = ""
 		l.Questions = nil
+		l.Due = time.Time{}
 		l.setMeta(b.Meta)
 		return nil
 	case journal.KindStart:

@@ -2,6 +2,7 @@ package history
 
 import (
 	"context"
+	"time"
 
 	"raddle.dev/graph"
 	"raddle.dev/graph/internal/fold"
@@ -28,6 +29,9 @@ func (r *Reading) Head() int64 { return r.loader.Head }
 // Status returns the status that the records have given the newest run of the thread: [graph.Crashed] if none says that
 // its last drive has stopped. There must be a record.
 func (r *Reading) Status() graph.Status { return graph.Status(r.loader.RunStatus()) }
+
+// Due returns when the first timer or deadline of a run that waits has come; zero: it waits for answers alone, or not.
+func (r *Reading) Due() time.Time { return record.TimeOf(r.loader.DueTime()) }
 
 // Add adds the next record of the thread, which was read with its data and is not verified yet, and returns its line
 // and content. The first one is the first of the thread. It fails with a *journal.DamagedError; nothing can be added

@@ -2,6 +2,7 @@ package journal
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"strings"
 	"sync/atomic"
@@ -263,7 +264,8 @@ type JobChange struct {
 // JobChangeOf returns what a Store that is a Queue does about the job of a thread together with records. The end of a
 // drive that does not return its job removes whichever there is: who has continued a thread decides what becomes of it,
 // and its end is accepted only if no one has continued it since. A thread that its process has left without an end
-// keeps its job.
+// keeps its job. The job of a thread that waits for a time stays, for any worker, and is due when the time has come: as
+// long after the end as the record of it says, so that the clock of whoever drove it need not be that of the store.
 func JobChangeOf(ctx context.Context, thread string, recs []Record) (c JobChange) {
 	h, _ := ctx.Value(holdKey{}).(*Hold)
 	if h != nil && h.Job.Thread == thread {
@@ -286,7 +288,7 @@ func JobChangeOf(ctx context.Context, thread string, recs []Record) (c JobChange
 		return c
 	}
 	if h == nil || !AtEnd(h.end.Load()).returnsJob(end) {
-		return JobChange{Remove: true}
+		return jobOfTime(h, end)
 	}
 	if !c.Put {
 		c.Return = true
@@ -295,6 +297,21 @@ func JobChangeOf(ctx context.Context, thread string, recs []Record) (c JobChange
 	c.Job.Worker = ""
 	c.Job.Attempts = 0
 	c.TTL = 0
+	return c
+}
+
+// jobOfTime returns what becomes of a job that does not wait for a worker now, at the end of its drive. h is nil if no
+// worker has it. The job of a thread that waits for a time has a new token: what was tried does not count any more.
+func jobOfTime(h *Hold, end *Record) JobChange {
+	b := record.Parts{}
+	if h == nil || b.ReadHead(uint8(KindEnd), end.Head) != nil || b.Due == 0 {
+		return JobChange{Remove: true}
+	}
+	c := JobChange{Put: true, Job: h.Job}
+	c.Job.Token = rand.Text()
+	c.Job.Worker = ""
+	c.Job.Attempts = 0
+	c.TTL = max(0, time.Duration(b.Due-end.Time)*time.Microsecond)
 	return c
 }
 

@@ -3,13 +3,17 @@ package fold
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"raddle.dev/graph/internal/record"
 )
 
-// KindRemote is graph.KindRemote.
-const KindRemote = "remote"
+// The kinds of questions that no person answers: graph.KindRemote and graph.KindTimer.
+const (
+	KindRemote = "remote"
+	KindTimer  = "timer"
+)
 
 func (s *Thread) applyQuestion(b *record.Parts) {
 	f := s.EnsureFrame(b.Path)
@@ -29,6 +33,7 @@ func (s *Thread) applyAnswer(b *record.Parts) error {
 	q.Ahead = b.Ahead
 	q.Refused = b.Refused
 	q.Answer = b.Value
+	q.Question.Expired = b.Due != 0
 	if b.Ahead > 0 {
 		s.Ahead[b.Ahead-1] = record.PresetAnswer{ID: s.Ahead[b.Ahead-1].ID, Used: true}
 	}
@@ -51,11 +56,30 @@ func (s *Thread) forgetRefusedRuns() {
 	}
 }
 
-// OpenQuestions lists the questions without an answer, with the frame and key of each: in the
+// OpenQuestions is ListOpen without the timers.
+func (s *Thread) OpenQuestions() []OpenQuestion {
+	return slices.DeleteFunc(s.ListOpen(), func(o OpenQuestion) bool { return o.Asked.Question.Kind == KindTimer })
+}
+
+// DueTime returns when the first question of a run that waits is due, in Unix microseconds; 0: it does not wait, or not
+// for a time.
+func (s *Thread) DueTime() (micro int64) {
+	if s.Run.Status != record.Waiting {
+		return 0
+	}
+	for _, o := range s.ListOpen() {
+		if due := o.Asked.Question.Due; !due.IsZero() && (micro == 0 || due.UnixMicro() < micro) {
+			micro = due.UnixMicro()
+		}
+	}
+	return micro
+}
+
+// ListOpen lists the questions and timers without an answer, with the frame and key of each: in the
 // order of their tasks, those of one task in order of asking, and those of its child
 // after them, or those of its named children by name. A task with a recorded update has
 // no open question.
-func (s *Thread) OpenQuestions() []OpenQuestion {
+func (s *Thread) ListOpen() []OpenQuestion {
 	w := &questionWalk{Thread: s, named: s.ChildPathsByTask(), seen: map[string]bool{}}
 	w.walkFrame("")
 	return w.qs

@@ -42,6 +42,7 @@ func (s *Thread) describeRun(b *record.Parts, path string) {
 	for _, o := range s.OpenQuestions() {
 		b.Open = append(b.Open, o.Asked.Question)
 	}
+	b.Due = s.DueTime()
 	f := s.EnsureFrame(path)
 	b.Step = f.Step
 	b.Next = record.NextNames(f.Tasks)

@@ -188,6 +188,21 @@ func (c *coder) lastTexts(list ...*string) {
 	}
 }
 
+// lastTextAndTime goes through a text and a time, in Unix microseconds, at the end of a part; trailing empty ones take
+// no space.
+func (c *coder) lastTextAndTime(text *string, micro *int64) {
+	if c.mode == writing && *micro == 0 {
+		c.lastTexts(text)
+		return
+	}
+	if c.hasNext() {
+		c.text(text)
+	}
+	if c.hasNext() {
+		c.varint(micro)
+	}
+}
+
 // hashes goes through a list of hashes with its length.
 func (c *coder) hashes(p *[]uint64) {
 	if c.mode != writing {

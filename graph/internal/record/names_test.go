@@ -3,6 +3,7 @@ package record_test
 import (
 	"reflect"
 	"testing"
+	"time"
 
 	"raddle.dev/graph"
 	"raddle.dev/graph/internal/fold"
@@ -23,12 +24,16 @@ func TestStatusesAreThoseOfTheEngine(t *testing.T) {
 	if fold.KindRemote != graph.KindRemote {
 		t.Errorf("remote questions have the kind %q and %q", fold.KindRemote, graph.KindRemote)
 	}
+	if fold.KindTimer != graph.KindTimer {
+		t.Errorf("timers have the kind %q and %q", fold.KindTimer, graph.KindTimer)
+	}
 }
 
 // Every field of a question is recorded.
 func TestQuestionsAreRecordedWhole(t *testing.T) {
 	q := graph.Question{ID: "a/ask#2", Node: "ask", Kind: "confirm", Prompt: "Send it?", Options: []string{"yes", "no"}, Free: true,
-		Default: "no", Type: "string", Data: []byte(`{"a":1}`), Integer: "uint8", Rejected: "too late"}
+		Default: "no", Type: "string", Data: []byte(`{"a":1}`), Integer: "uint8", Rejected: "too late",
+		Due: time.UnixMicro(1).UTC(), Expired: true}
 	for i := range reflect.ValueOf(q).NumField() {
 		if reflect.ValueOf(q).Field(i).IsZero() {
 			t.Fatalf("the test sets no %s", reflect.TypeFor[graph.Question]().Field(i).Name)

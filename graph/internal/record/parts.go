@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"slices"
+	"time"
 
 	"raddle.dev/graph/internal/value"
 	"raddle.dev/graph/internal/wire"
@@ -173,6 +174,8 @@ type Question struct {
 	Default, Type          string
 	Data                   json.RawMessage
 	Integer, Rejected      string
+	Due                    time.Time
+	Expired                bool
 }
 
 // walk names the parts of a question. Data is a copy of what is read.
@@ -190,13 +193,35 @@ func (q *Question) walk(c *coder) {
 		c.text(&q.Integer)
 		c.text(&q.Rejected)
 	}
+	due := toMicro(q.Due)
+	if given := due != 0; c.hasOptional(&given) {
+		c.varint(&due)
+		c.flag(&q.Expired)
+	}
 	if c.mode != reading {
 		return
 	}
 	q.Data = nilIfEmpty(bytes.Clone(q.Data))
+	q.Due = TimeOf(due)
 	if value.IntegerSizes[q.Integer] == 0 {
 		q.Integer = ""
 	}
+}
+
+// TimeOf returns the time that a number of Unix microseconds in a record says; 0 is the zero time.
+func TimeOf(micro int64) (t time.Time) {
+	if micro != 0 {
+		t = time.UnixMicro(micro).UTC()
+	}
+	return t
+}
+
+// toMicro is the inverse of TimeOf.
+func toMicro(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMicro()
 }
 
 // openQuestions goes through a list of questions of which listings show the id and the prompt.

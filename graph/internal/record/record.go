@@ -128,6 +128,10 @@ type Parts struct {
 
 	// By is the name of who answered, edited, forked or abandoned; "": no name was given.
 	By string
+
+	// Due is, in Unix microseconds, when the time has come for an answer that time has given, and for an end or
+	// snapshot of a run that waits, when it will come next; 0: the answer came from elsewhere, nothing waits for a time.
+	Due int64
 }
 
 // walkHead names the parts of a head, in their order.
@@ -185,7 +189,7 @@ func (b *Parts) walkHead(kind uint8, h *coder) {
 		h.text(&b.ID)
 		h.int(&b.Ahead)
 		h.text(&b.Refused)
-		h.lastTexts(&b.By)
+		h.lastTextAndTime(&b.By, &b.Due)
 	case edit:
 		b.walkEdit(h)
 	case end:
@@ -333,7 +337,7 @@ func (b *Parts) walkEnd(h *coder) {
 		h.counts(&b.Broken)
 	}
 	b.walkSummary(h)
-	h.lastTexts(&b.By)
+	h.lastTextAndTime(&b.By, &b.Due)
 }
 
 func (b *Parts) walkSnapshot(h *coder) {
@@ -345,7 +349,7 @@ func (b *Parts) walkSnapshot(h *coder) {
 	b.walkStatus(h)
 	b.Origin.walk(h)
 	b.walkPosition(h)
-	h.lastTexts(&b.By)
+	h.lastTextAndTime(&b.By, &b.Due)
 }
 
 // StartSize returns how much live state a start adds in addition to what it writes, in bytes.

@@ -137,6 +137,12 @@ func TestGraphAcceptsWhatItsReaderAccepts(t *testing.T) {
 				}
 				body += "    " + name + ": " + text + "\n"
 			}
+			switch {
+			case k.Name == "wait" && field != "for" && field != "until":
+				body += "    for: 1h\n" // it has one of the two
+			case field == "on_deadline":
+				body += "    deadline: 48h\n"
+			}
 			return "name: a\nstart: node\nnodes:\n  node:\n" + replaceField(body, "    ", field, value)
 		}, readGraph)
 	}
@@ -170,6 +176,11 @@ func TestGraphRejectsBrokenFiles(t *testing.T) {
 		"name: a\nstart: b\nnodes: {b: {}}",
 		"name: a\nstart: b\nnodes: {b: {type: lmm, prompt: c}}",
 		"name: a\nstart: b\nnodes: {b: {type: llm}}",
+		"name: a\nstart: b\nnodes: {b: {type: wait, next: b}}",
+		"name: a\nstart: b\nnodes: {b: {type: wait, for: 1h, until: 2026-12-24, next: b}}",
+		"name: a\nstart: b\nnodes: {b: {type: wait, for: 2 days, next: b}}",
+		"name: a\nstart: b\nnodes: {b: {type: input, question: c, on_deadline: b, next: b}}",
+		"name: a\nstart: b\nnodes: {b: {type: input, question: c, deadline: 1h, on_deadline: {anser: d}, next: b}}",
 		"name: a\nstart: b\nnodes: {b: {type: llm, prompt: 3}}",
 		"name: a\nstart: b\nnodes: {b: {type: llm, promt: c, prompt: c}}",
 		"name: a\nstart: b\nnodes: {b: {type: script, script: a.sh, prompt: c}}",

@@ -8,6 +8,7 @@ import (
 
 	"raddle.dev/flow"
 	"raddle.dev/flow/check"
+	"raddle.dev/graph"
 	"raddle.dev/graph/journal"
 	"raddle.dev/internal/process/toolbox"
 	"raddle.dev/internal/storage/runs"
@@ -52,6 +53,9 @@ type UIHooks struct {
 	// Journal returns the store that a drive of the run writes to, instead of the store of the process. nil: the
 	// latter.
 	Journal func(journal.Store) journal.Store
+
+	// Clock is that of the run; nil: that of the machine.
+	Clock graph.Clock
 
 	InDoubt tool.Doubt // for every call that a crash interrupted; unset: as tool, agent and configuration say
 

@@ -232,6 +232,8 @@ func (r *Run) rebuild(ctx context.Context) error {
 	r.Agent = again.Agent
 	r.Record = again.Record
 	r.Questions = again.Questions
+	r.Timers = again.Timers
+	r.Due = again.Due
 	r.runner = again.runner
 	r.files = again.files
 	r.status = again.status

@@ -11,6 +11,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"raddle.dev/flow"
 	"raddle.dev/graph"
@@ -180,6 +181,8 @@ func (p *Process) rebuildRun(ctx context.Context, st *runs.Store, thread string,
 		Resumed:   true,
 		Kept:      st.Location.KeepsRuns(),
 		Questions: snap.Questions,
+		Timers:    snap.Timers,
+		Due:       snap.Due,
 		runner:    p.newRunner(g, st, c.UIHooks),
 		files:     c.files,
 		accept:    c.AcceptChanges,
@@ -205,6 +208,8 @@ func (p *Process) rebuildRun(ctx context.Context, st *runs.Store, thread string,
 	if origin.asks() {
 		run.status = graph.Waiting
 		run.Questions = []graph.Question{*origin.question}
+		run.Timers = nil
+		run.Due = time.Time{}
 	}
 	run.noteFiles(p, c.files)
 	return run, nil
@@ -235,8 +240,21 @@ func (c *ResumeOptions) restoreMode(id, name string) error {
 	return nil
 }
 
-// Waits reports whether the last drive of a resumed run has stopped because only answers can continue the run.
+// Waits reports whether the last drive of a resumed run has stopped because only answers, or a time, can continue the
+// run.
 func (r *Run) Waits() bool { return r.Resumed && r.status == graph.Waiting }
+
+// IsDue reports whether the time has come for which a resumed run has waited.
+func (r *Run) IsDue() bool {
+	if !r.Waits() || r.Due.IsZero() {
+		return false
+	}
+	now := time.Now()
+	if c := r.runner.Clock; c != nil {
+		now = c.Now()
+	}
+	return !now.Before(r.Due)
+}
 
 // relocateAgent finds the agent's directory at its old place, or where the caller says
 // that it is now.

@@ -82,6 +82,8 @@ type Run struct {
 	Resumed   bool
 	Kept      bool             // the run outlives this process
 	Questions []graph.Question // those that were open when it was resumed
+	Timers    []graph.Question // those for which it waited then
+	Due       time.Time        // when the run is to be continued that waited when it was resumed; zero: when it is answered
 	Notices   []string         // lines for the person who watches it, about the files of its agent
 
 	runner   *graph.Runner
@@ -417,8 +419,11 @@ type Driver struct {
 	// have [graph.TopicRun].
 	Recorded func(at runs.Point)
 
-	Reply  graph.Reply          // answers questions when they are asked, before Ask; may be nil
-	Ask    AskFunc              // if nil, questions stay open
+	Reply graph.Reply // answers questions when they are asked, before Ask; may be nil
+	Ask   AskFunc     // if nil, questions stay open
+	// Wake is called when the run waits for a time and no question is answered. It returns true when that time has
+	// come by the clock of the run: then the run continues. If nil, the run stays parked.
+	Wake   func(parked graph.Result) bool
 	Event  func(ev graph.Event) // called for each event; may be nil
 	Topics graph.Topic          // the events to create
 	Pause  <-chan struct{}      // closing it stops the run after the current step
@@ -459,7 +464,7 @@ func (r *Run) Drive(ctx context.Context, d Driver) (res graph.Result, err error)
 	if err := r.prepareAgent(ctx); err != nil {
 		return graph.Result{Run: r.ID, Status: r.status}, &failure.Error{Kind: failure.Invalid, Err: err}
 	}
-	res = graph.Result{Run: r.ID, Thread: r.Thread, Status: r.status, Questions: r.Questions}
+	res = graph.Result{Run: r.ID, Thread: r.Thread, Status: r.status, Questions: r.Questions, Timers: r.Timers, Due: r.Due}
 	if !r.Resumed {
 		if r.publish != nil {
 			if err := r.publish(ctx); err != nil {
@@ -471,7 +476,7 @@ func (r *Run) Drive(ctx context.Context, d Driver) (res graph.Result, err error)
 		if res, err = r.consumeEvents(d, func() eventSeq { return r.runner.Run(ctx, in) }); err != nil {
 			return res, err
 		}
-	} else if res.Status != graph.Waiting || len(d.Begin) > 0 {
+	} else if res.Status != graph.Waiting || len(d.Begin) > 0 || r.IsDue() {
 		if res, err = r.resumeDrive(ctx, d, d.Begin); err != nil {
 			return res, err
 		}
@@ -485,14 +490,15 @@ func (r *Run) Drive(ctx context.Context, d Driver) (res graph.Result, err error)
 			}
 			continue
 		}
-		if d.Ask == nil {
-			break
+		var answers []graph.Answer
+		park := false
+		if d.Ask != nil && len(res.Questions) > 0 {
+			answers, park, err = d.ask(ctx, res.Questions)
 		}
-		answers, park, err := d.ask(ctx, res.Questions)
 		if d.isInterrupted() && !refused {
 			continue
 		}
-		if err != nil || len(answers) == 0 {
+		if err != nil || len(answers) == 0 && (d.Wake == nil || res.Due.IsZero() || !d.Wake(res)) {
 			return res, err
 		}
 		if park {
@@ -515,6 +521,7 @@ func (p *Process) newRunner(g *graph.Graph, st *runs.Store, s UIHooks) *graph.Ru
 		Graph:     g,
 		Store:     store,
 		StoreAway: newStoreWatch(cmp.Or(s.Log, p.Log), s.StoreAway),
+		Clock:     s.Clock,
 		MaxState:  max(0, cmp.Or(p.Config.MaxState, 64<<20)),
 	}
 }

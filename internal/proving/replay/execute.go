@@ -26,6 +26,7 @@ type execution struct {
 	environ   []string
 
 	process *app.Process
+	clock   *testrun.Clock
 	store   journal.Store
 	threads map[string]string // names of the threads of this execution, by those of the recording
 	steps   int
@@ -43,6 +44,7 @@ func (x *execution) run(ctx context.Context) error {
 	}
 	defer p.Close()
 	x.process = p
+	x.clock = testrun.NewClock()
 	x.threads = map[string]string{}
 	st, err := p.Runs.OpenStore()
 	if err != nil {
@@ -102,7 +104,7 @@ func (x *execution) openProcess() (*app.Process, error) {
 
 // prepareRun prepares the run of a segment.
 func (x *execution) prepareRun(ctx context.Context, s *segment) (*app.Run, error) {
-	hooks := app.UIHooks{Adjust: x.player.adjustHost}
+	hooks := app.UIHooks{Adjust: x.player.adjustHost, Clock: x.clock}
 	if s.first.Kind == journal.KindStart {
 		req := newRequest(s, x.dir)
 		req.UIHooks = hooks
@@ -170,7 +172,7 @@ func (x *execution) runSegment(ctx context.Context, s *segment, next *segment) e
 	if snap, err := history.Inspect(ctx, x.store, run.Thread, 0); err == nil {
 		before = snap.Head
 	}
-	res, failed := run.Drive(ctx, app.Driver{Ask: p.answer, Topics: graph.TopicTask, Event: func(ev graph.Event) { p.watch(ev) }})
+	res, failed := run.Drive(ctx, app.Driver{Ask: p.answer, Wake: x.wake, Topics: graph.TopicTask, Event: func(ev graph.Event) { p.watch(ev) }})
 	if err := context.Cause(ctx); err != nil && !p.hasStopped() {
 		return err
 	}
@@ -185,6 +187,23 @@ func (x *execution) runSegment(ctx context.Context, s *segment, next *segment) e
 		return err
 	}
 	return nil
+}
+
+// wake lets the time come that the run waits for, if it came in the recorded run.
+func (x *execution) wake(parked graph.Result) bool {
+	p := x.player
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.diff != nil || p.ended != "" {
+		return false
+	}
+	for _, q := range slices.Concat(parked.Timers, parked.Questions) {
+		if !q.Due.IsZero() && !q.Due.After(parked.Due) && p.segment.expired[q.ID] {
+			x.clock.JumpTo(parked.Due)
+			return true
+		}
+	}
+	return false
 }
 
 // watch ends the replay at a node that has no effects.

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"raddle.dev/agent"
 	"raddle.dev/flow"
@@ -42,6 +43,9 @@ func (r *Result) NewCase(rec *Recording) (*testcase.Case, error) {
 		if value := rec.Record.Variables[name]; !strings.Contains(value, redact.Mask) {
 			b.c.Variables = append(b.c.Variables, strictyaml.Pair{Key: name, Value: value})
 		}
+	}
+	if passed := b.segment.passed; passed > 0 {
+		b.c.At = "+" + (passed.Truncate(time.Second) + time.Second).String()
 	}
 	b.addModels()
 	b.addScripts()

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"raddle.dev/agent"
 	"raddle.dev/flow"
@@ -43,7 +44,9 @@ type segment struct {
 	seqs      map[stepID]int64
 	questions map[string]graph.Question
 	answers   map[string]graph.Answer
-	status    graph.Status // of the last drive; Running: it did not record its end
+	expired   map[string]bool // timers and questions that time has answered
+	passed    time.Duration   // from the start until the last of them
+	status    graph.Status    // of the last drive; Running: it did not record its end
 	reason    string
 	output    string
 	records   int
@@ -108,7 +111,7 @@ func newSegment(ctx context.Context, st journal.Store, thread string, first jour
 		return nil, err
 	}
 	s := &segment{thread: thread, first: first, run: snap.Run, status: graph.Running, effects: map[string]effect{}, steps: map[stepID][]string{}, writes: map[stepID][]byte{}, seqs: map[stepID]int64{},
-		questions: map[string]graph.Question{}, answers: map[string]graph.Answer{}}
+		questions: map[string]graph.Question{}, answers: map[string]graph.Answer{}, expired: map[string]bool{}}
 	if s.media, err = flow.StoredMedia(snap.Values); err != nil {
 		return nil, err
 	}
@@ -152,6 +155,11 @@ func (s *segment) addRecord(r journal.Record, asked map[string]string) error {
 			}
 		}
 		id := asked[e.Path+c.Asked]
+		if c.Expired {
+			s.expired[id] = true
+			s.passed = s.questions[id].Due.Sub(time.UnixMicro(s.first.Time))
+			break
+		}
 		s.answers[id] = graph.Answer{ID: id, Value: value, Refused: c.Refused}
 	case journal.KindStart, journal.KindClaim:
 		s.status = graph.Running

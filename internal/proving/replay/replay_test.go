@@ -471,3 +471,57 @@ func TestProvider(t *testing.T) {
 		t.Errorf("the provider got %d requests", n)
 	}
 }
+
+// The times that came in a recorded run come in its replay, and only those; a test case of it says how much time
+// passes.
+func TestReplayOfARunThatWaits(t *testing.T) {
+	w := newWorld(t)
+	w.write(map[string]string{"nap/graph.yaml": `
+name: nap
+start: nap
+nodes:
+  nap: {type: wait, for: 2h, next: ask}
+  ask: {type: input, question: q?, deadline: 1d, on_deadline: {answer: nobody}, state_updates: {who: "{{input}}"}, next: more}
+  more: {type: wait, for: 3d, next: done}
+  done: {type: end, output: "{{who}}"}
+`})
+	clock := testrun.NewClock()
+	run, err := w.p.StartRun(app.Request{Agent: "./nap", UIHooks: app.UIHooks{Clock: clock}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	woken := 0
+	res, err := run.Drive(t.Context(), app.Driver{Wake: func(parked graph.Result) bool {
+		woken++
+		clock.JumpTo(parked.Due)
+		return woken <= 2
+	}})
+	run.Close()
+	if err != nil || res.Status != graph.Waiting || len(res.Timers) != 1 {
+		t.Fatal(res.Status, err)
+	}
+	if got := w.replay(run.ID, nil); got.Difference != nil {
+		t.Errorf("the replay of a run that waits: %v", got.Difference)
+	}
+	again, err := w.p.ResumeRun(t.Context(), run.ID, app.ResumeOptions{UIHooks: app.UIHooks{Clock: clock}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err = again.Drive(t.Context(), app.Driver{})
+	again.Close()
+	if err != nil || flow.OutcomeOf(res).Output != "nobody" {
+		t.Fatal(res.Status, err)
+	}
+	rec, err := replay.NewRecording(t.Context(), w.file(run.ID))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := replay.Execute(t.Context(), replay.Job{Recording: rec, Environ: environ(w.work)})
+	if err != nil || got.Difference != nil {
+		t.Fatal(got.Difference, err)
+	}
+	c, err := got.NewCase(rec)
+	if err != nil || c.At != "+98h0m1s" {
+		t.Errorf("the case lets %q pass (%v)", c.At, err)
+	}
+}

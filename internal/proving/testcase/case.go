@@ -11,9 +11,11 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
+	"raddle.dev/flow/spec"
 	"raddle.dev/internal/base/jsonvalue"
 	"raddle.dev/internal/base/plainfile"
 	"raddle.dev/internal/base/strictyaml"
@@ -42,6 +44,7 @@ type Case struct {
 // Setup is what a case may share with the other cases of its file. A case replaces what the file has by name.
 type Setup struct {
 	Prompt    string
+	At        string // how much time passes, at the most, while the run waits: of [Setup.Passes]; empty: none
 	Variables []strictyaml.Pair
 	State     *jsonvalue.Object // first values of the state, in addition to those of the graph; nil: none
 	Nodes     []NodeStub
@@ -52,6 +55,15 @@ type Setup struct {
 	Answers   []Answer
 
 	promptSet bool
+}
+
+// Passes returns how much time passes, at the most, while the run waits.
+func (s *Setup) Passes() time.Duration {
+	d, err := spec.ParseSpan(strings.TrimPrefix(s.At, "+"))
+	if err != nil { // none is given
+		return 0
+	}
+	return d
 }
 
 // NodeStub answers for a node. Outputs are its results in the order of its executions: the text or data of an llm or

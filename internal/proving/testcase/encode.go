@@ -192,6 +192,7 @@ func (c *Case) makeNode() (*yaml.Node, error) {
 
 func (s *Setup) write(b *block) error {
 	b.setText("prompt", s.Prompt)
+	b.setText("at", s.At)
 	var variables, nodes, tools, searches, answers block
 	for _, v := range s.Variables {
 		variables.set(v.Key, valueNode(v.Value))

@@ -1,6 +1,7 @@
 package testcase
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -8,6 +9,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
+	"raddle.dev/flow/spec"
 	"raddle.dev/internal/base/jsonvalue"
 	"raddle.dev/internal/base/strictyaml"
 	"raddle.dev/llm/script"
@@ -96,6 +98,7 @@ func (c *Case) inherit(common Setup) {
 	if !c.promptSet {
 		c.Prompt = common.Prompt
 	}
+	c.At = cmp.Or(c.At, common.At)
 	c.Variables = addMissing(c.Variables, common.Variables, func(p strictyaml.Pair) string { return p.Key })
 	shared := slices.DeleteFunc(slices.Clone(common.Nodes), func(s NodeStub) bool { // the case's own replies come first
 		return slices.ContainsFunc(c.Replies, func(r Reply) bool { return r.Node == s.Node })
@@ -135,6 +138,12 @@ func (r *reader) setupReaders(s *Setup) readers {
 		"prompt": func(n *yaml.Node) {
 			s.Prompt = r.readText(n, "the prompt")
 			s.promptSet = true
+		},
+		"at": func(n *yaml.Node) {
+			s.At = r.readText(n, "at")
+			if _, err := spec.ParseSpan(strings.TrimPrefix(s.At, "+")); err != nil && strictyaml.ResolveAlias(n).Kind == yaml.ScalarNode {
+				r.ReportFault(n, "write for example `at: +49h`", "at: %s", err)
+			}
 		},
 		"variables": func(n *yaml.Node) {
 			r.readEntries(n, "variables", func(key string, _, value *yaml.Node) {

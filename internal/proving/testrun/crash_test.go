@@ -56,7 +56,7 @@ func crashAll(t *testing.T, r *Runner, files ...string) (points int) {
 // TestCrashesOfOurAgents kills runs of the examples and of the agents that come with raddle: a few, or all with RADDLE_CRASHES.
 func TestCrashesOfOurAgents(t *testing.T) {
 	testneed.RequirePrograms(t, "bash", "python3")
-	files := []string{"../../../examples/triage/triage.test.yaml", "../../../examples/map-reduce/map-reduce.test.yaml", "../../../examples/hello/hello.test.yaml", "../../process/bundle/agents/assistant/assistant.test.yaml"}
+	files := []string{"../../../examples/triage/triage.test.yaml", "../../../examples/map-reduce/map-reduce.test.yaml", "../../../examples/hello/hello.test.yaml", "../../../examples/leave/leave.test.yaml", "../../process/bundle/agents/assistant/assistant.test.yaml"}
 	if os.Getenv("RADDLE_CRASHES") != "" {
 		var err error
 		if files, err = FindFiles([]string{"../../../examples", "../../process/bundle/agents"}); err != nil {

@@ -102,6 +102,7 @@ type Trial struct {
 	process *app.Process
 	stubs   *stubs
 	seen    *observation
+	clock   *Clock
 	faults  []testcase.Failure // why the case cannot run
 	end     graph.Result
 	err     error
@@ -109,7 +110,7 @@ type Trial struct {
 
 // Open prepares a case to run. The caller must close the trial.
 func (r *Runner) Open(c *testcase.Case, s Setup) (*Trial, error) {
-	t := &Trial{Case: c, setup: s, runner: r, seen: newObservation()}
+	t := &Trial{Case: c, setup: s, runner: r, seen: newObservation(), clock: NewClock()}
 	if err := t.prepare(); err != nil {
 		t.Close()
 		return nil, err
@@ -209,10 +210,11 @@ func (t *Trial) variables() map[string]string {
 	return given
 }
 
-// Drive starts the run of the case, or continues the one that an earlier drive has started.
+// Drive starts the run of the case, or continues the one that an earlier drive has started. As long as it waits for a
+// time that comes within that of the case, the time passes at once, and the run continues.
 func (t *Trial) Drive(ctx context.Context) (graph.Result, error) {
-	hooks := app.UIHooks{Mode: permission.NewModeSwitch(permission.ModeEdits), Adjust: t.adjustHost, Journal: t.setup.Journal}
 	t.stubs.beginDrive()
+	hooks := app.UIHooks{Mode: permission.NewModeSwitch(permission.ModeEdits), Adjust: t.adjustHost, Journal: t.setup.Journal, Clock: t.clock}
 	var run *app.Run
 	var err error
 	if t.RunID == "" {
@@ -229,7 +231,16 @@ func (t *Trial) Drive(ctx context.Context) (graph.Result, error) {
 	}
 	defer run.Close()
 	t.RunID = run.ID
-	return run.Drive(ctx, app.Driver{Reply: t.answer, Event: t.observe, Topics: graph.AllTopics})
+	return run.Drive(ctx, app.Driver{Reply: t.answer, Event: t.observe, Topics: graph.AllTopics, Wake: t.wake})
+}
+
+// wake lets the time come that the run waits for, if it comes within that of the case.
+func (t *Trial) wake(parked graph.Result) bool {
+	if t.clock.Passed(parked.Due) > t.Case.Passes() {
+		return false
+	}
+	t.clock.JumpTo(parked.Due)
+	return true
 }
 
 // readEnd returns how the run has ended, from its journal, without its state.

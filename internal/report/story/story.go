@@ -126,6 +126,9 @@ func (s *Describer) describeRecord(m *runs.Moment) string {
 		if m.Question.Rejected != "" {
 			return at("the answer was not accepted: " + m.Question.Rejected)
 		}
+		if m.Question.Kind == graph.KindTimer {
+			return at("waits until " + m.Question.Due.Local().Format(time.DateTime))
+		}
 		return at("asked " + QuoteText(m.Question.Prompt))
 	case journal.KindAnswer:
 		return at(describeAnswer(m))
@@ -150,6 +153,9 @@ func (s *Describer) describeRecord(m *runs.Moment) string {
 func describeEnd(m *runs.Moment) string {
 	switch m.What {
 	case graph.Waiting.String():
+		if len(m.Open) == 0 && !m.Due.IsZero() {
+			return "waits for a time"
+		}
 		return "waits for an answer"
 	case graph.Failed.String():
 		return "failed: " + cmp.Or(flow.PlainReason(m.Reason), "no reason is recorded")
@@ -320,6 +326,12 @@ func outcomeLine(c *runs.ToolCall) string {
 
 // describeAnswer describes an answer and who gave it.
 func describeAnswer(m *runs.Moment) string {
+	switch {
+	case m.Expired && m.Refused != "":
+		return ShortenLine(m.Refused)
+	case m.Expired:
+		return "its time has come"
+	}
 	who := cmp.Or(m.By, "you") + " answered "
 	if m.Ahead {
 		who = "answered ahead: "
@@ -432,7 +444,7 @@ func (s *Describer) DescribeSaid(story []runs.Moment, calls []runs.ToolCall) str
 					add(m.Node, describeCallLines(&calls[at]))
 				}
 			}
-		case m.Kind == journal.KindAnswer && m.Question != nil && m.Question.Kind != graph.KindRemote:
+		case m.Kind == journal.KindAnswer && m.Question != nil && m.Question.Kind != graph.KindRemote && m.Question.Kind != graph.KindTimer:
 			add(m.Node, "asks "+QuoteText(m.Question.Prompt)+"\n  "+describeAnswer(m))
 		}
 	}

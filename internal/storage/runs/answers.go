@@ -32,7 +32,7 @@ type Answer struct {
 func AnswersOf(story []Moment) []Answer {
 	list := []Answer{}
 	for _, m := range story {
-		if m.Kind == journal.KindAnswer && m.Question != nil {
+		if m.Kind == journal.KindAnswer && m.Question != nil && m.Question.Kind != graph.KindTimer {
 			list = append(list, Answer{ID: m.Question.ID, By: m.By, At: m.Time.UTC(), Ahead: m.Ahead, Refused: m.Refused})
 			if m.Refused == "" && json.Valid(m.Content.Answer) {
 				list[len(list)-1].Value = m.Content.Answer
@@ -153,7 +153,8 @@ func (a *Archive) FindAnswer(ctx context.Context, run, question string) (*Answer
 	}
 	for i := range slices.Backward(story) {
 		switch m := &story[i]; {
-		case m.Question == nil || m.Question.ID != question && (question != "" || m.Kind != journal.KindAnswer):
+		case m.Question == nil || m.Question.Kind == graph.KindTimer:
+		case m.Question.ID != question && (question != "" || m.Kind != journal.KindAnswer):
 		case m.Kind == journal.KindAnswer:
 			return &AnswersOf(story[i : i+1])[0], nil
 		default:

@@ -47,7 +47,7 @@ func (f *Follower) Head() int64 {
 	return f.reading.Head()
 }
 
-// Waits reports whether the last drive that was read has stopped because only answers can continue the run.
+// Waits reports whether the last drive that was read has stopped because only answers, or a time, can continue the run.
 func (f *Follower) Waits() bool {
 	return f.Head() > 0 && f.reading.Status() == graph.Waiting
 }
@@ -62,7 +62,7 @@ func (f *Follower) IsDriven(ctx context.Context) (driven, queued bool, err error
 	driven, err = f.store.isDriven(f.place.thread)
 	if q := QueueOf(f.store); err == nil && !driven && q != nil {
 		job, ok, readErr := q.ReadJob(ctx, f.place.thread)
-		queued = ok && !job.GivenUp
+		queued = ok && !job.GivenUp && (f.Head() == 0 || !waitsUntil(&job, f.reading.Due()))
 		err = explainStoreError(ctx, readErr)
 	}
 	return driven, queued, err
@@ -170,11 +170,11 @@ func (f *Follower) readFact(ctx context.Context, e *fact) (events []graph.Event,
 	case journal.KindIntent, journal.KindEffect:
 		events = append(events, f.readEffect(e, event)...)
 	case journal.KindQuestion:
-		if e.Question != nil {
+		if e.Question != nil && e.Question.Kind != graph.KindTimer {
 			events = append(events, event(graph.QuestionAsked{Question: *e.Question}))
 		}
 	case journal.KindAnswer:
-		if q := f.course.findQuestion(e); q != nil {
+		if q := f.course.findQuestion(e); q != nil && q.Kind != graph.KindTimer {
 			events = append(events, event(graph.QuestionAnswered{ID: q.ID, Ahead: e.Ahead, Refused: e.Refused, By: e.By}))
 		}
 	case journal.KindEnd:

@@ -80,6 +80,7 @@ type storedLine struct {
 	Started   int64          `json:"started"` // Unix microseconds
 	Updated   int64          `json:"updated"`
 	Questions [][2]string    `json:"questions,omitempty"` // id and prompt
+	Due       int64          `json:"due,omitempty"`       // Unix microseconds
 	Reason    string         `json:"reason,omitempty"`
 	Head      int64          `json:"head"`
 	From      *journal.Point `json:"from,omitempty"`
@@ -117,6 +118,9 @@ func (l *runLine) encodeLine() *journal.Line {
 	}
 	for _, q := range l.Questions {
 		d.Questions = append(d.Questions, [2]string{q.ID, q.Prompt})
+	}
+	if !l.Due.IsZero() {
+		d.Due = l.Due.UnixMicro()
 	}
 	if l.From.Thread != "" {
 		d.From = &l.From
@@ -156,6 +160,9 @@ func decodeLine(from *journal.Line) (l *runLine, ok bool) {
 	}
 	for _, q := range d.Questions {
 		l.Questions = append(l.Questions, graph.Question{ID: q[0], Prompt: q[1]})
+	}
+	if d.Due != 0 {
+		l.Due = time.UnixMicro(d.Due).UTC()
 	}
 	if d.From != nil {
 		l.From = *d.From

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"slices"
 	"time"
 
 	"raddle.dev/graph"
@@ -20,33 +21,53 @@ func QueueOf(st *Store) journal.Queue {
 // there is one that drives runs: the record and that come together. ok is false if there is none; then the run waits
 // for someone who resumes it.
 func WithServers(ctx context.Context, a *Archive, thread, run string) (with context.Context, ok bool) {
+	if findServers(ctx, a) == nil {
+		return ctx, false
+	}
+	h := &journal.Hold{TTL: holdTTL, Job: newServerJob(thread, run)}
+	h.Job.Attempts = 1
+	h.SetEnd(journal.ReturnAtEnd)
+	return journal.WithHold(ctx, h), true
+}
+
+// WakeByServers lets a server of the store continue a run that a command has left, and that waits for a time, when the
+// time has come. ok is false if no server drives runs; then the run waits for someone who resumes it.
+func WakeByServers(ctx context.Context, a *Archive, thread, run string, due time.Time) (ok bool, err error) {
+	q := findServers(ctx, a)
+	if q == nil {
+		return false, nil
+	}
+	err = q.PutJob(ctx, newServerJob(thread, run), max(0, time.Until(due)))
+	return err == nil, explainStoreError(ctx, err)
+}
+
+// newServerJob returns the job of a run for any server.
+func newServerJob(thread, run string) journal.DriveJob {
+	return journal.DriveJob{
+		Thread: thread,
+		Run:    run,
+		Token:  rand.Text(),
+		Format: Format,
+	}
+}
+
+// findServers returns the queue of the store of an archive if there is a server that drives runs of it, and nil
+// otherwise.
+func findServers(ctx context.Context, a *Archive) journal.Queue {
 	st, err := a.OpenStore()
 	if err != nil {
-		return ctx, false
+		return nil
 	}
 	q := QueueOf(st)
 	if q == nil {
-		return ctx, false
+		return nil
 	}
 	workers, err := q.ListWorkers(ctx)
-	if err != nil {
-		return ctx, false
+	isWorking := func(w journal.Worker) bool { return w.State() == journal.WorkerWorks }
+	if err != nil || !slices.ContainsFunc(workers, isWorking) {
+		return nil
 	}
-	for _, w := range workers {
-		if w.State() != journal.WorkerWorks {
-			continue
-		}
-		h := &journal.Hold{TTL: holdTTL, Job: journal.DriveJob{
-			Thread:   thread,
-			Run:      run,
-			Token:    rand.Text(),
-			Format:   Format,
-			Attempts: 1,
-		}}
-		h.SetEnd(journal.ReturnAtEnd)
-		return journal.WithHold(ctx, h), true
-	}
-	return ctx, false
+	return q
 }
 
 // holdTTL is in what time a server takes a run whose command was killed in the middle of its record.
@@ -55,7 +76,7 @@ const holdTTL = 15 * time.Second
 // Format is the newest format of the journals of runs that this program knows. A server with a lower one leaves such
 // runs to others, so that two neighbouring versions may share a store: raise it when a drive writes what an older
 // program cannot continue.
-const Format = 1
+const Format = 2 // since 2, threads may wait for a time
 
 // A jobSet is what servers are to do about runs of a store. single says that only one run is looked up; otherwise the
 // first look reads all jobs.
@@ -77,7 +98,7 @@ func (js *jobSet) applyJob(ctx context.Context, thread string, i *Info) error {
 	switch {
 	case err != nil:
 		return explainStoreError(ctx, fmt.Errorf("whether a server continues the run: %w", err))
-	case job == nil:
+	case job == nil, waitsUntil(job, i.Due):
 	case job.GivenUp:
 		i.Status = GivenUp
 		i.Reason = job.DescribeReasons()
@@ -85,6 +106,11 @@ func (js *jobSet) applyJob(ctx context.Context, thread string, i *Info) error {
 		i.Status = Queued
 	}
 	return nil
+}
+
+// waitsUntil reports whether the job of a run is not due because the run waits for a time; zero: it does not.
+func waitsUntil(job *journal.DriveJob, due time.Time) bool {
+	return !due.IsZero() && job.Worker == "" && !job.GivenUp && job.Due.After(time.Now())
 }
 
 // findJob returns the job of a thread; nil: it has none.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"raddle.dev/graph"
 	"raddle.dev/graph/journal"
@@ -14,6 +15,22 @@ import (
 type OpenRun struct {
 	Info
 	Open []graph.Question // complete, in the order in which they were asked
+}
+
+// ListDueRuns returns the runs that wait for a time which has come at now, the first due first. No process drives them;
+// a server may be about to.
+func (a *Archive) ListDueRuns(ctx context.Context, now time.Time) (due []Info, err error) {
+	for r, err := range a.EachRun(ctx, RunRange{asks: true}) {
+		if err != nil {
+			return nil, err
+		}
+		waits := r.Status == graph.Waiting.String() || r.Status == Queued
+		if waits && !r.Due.IsZero() && !now.Before(r.Due) {
+			due = append(due, r)
+		}
+	}
+	slices.SortStableFunc(due, func(a, b Info) int { return cmp.Or(a.Due.Compare(b.Due), cmp.Compare(a.Run, b.Run)) })
+	return due, nil
 }
 
 // ListOpenRuns returns the runs that have open questions for people, the one that has waited longest first. A run that

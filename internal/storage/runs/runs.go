@@ -55,6 +55,7 @@ type Info struct {
 	// Host is the machine of that process, if only the lease says that the run is driven.
 	Host      string         `json:"host,omitempty"`
 	Questions []OpenQuestion `json:"questions"`
+	Due       time.Time      `json:"due,omitzero"`     // when a run that waits is to be continued; zero: when it is answered
 	Reason    string         `json:"reason,omitempty"` // for a failure
 	From      *Point         `json:"from,omitempty"`   // for a fork: what was copied
 	Final     bool           `json:"-"`
@@ -162,7 +163,7 @@ func (s *Store) describeListed(ctx context.Context, d history.RunInfo, jobs *job
 		return Info{}, err
 	}
 	i := Info{Run: RunOf(d.Thread, d.Run), Session: session, Agent: d.Label, Graph: d.Graph, Status: d.Status.String(), Started: d.Started, Updated: d.Updated,
-		Questions: []OpenQuestion{}, Reason: flow.PlainReason(d.Reason), Final: d.Status.Final()}
+		Questions: []OpenQuestion{}, Due: d.Due, Reason: flow.PlainReason(d.Reason), Final: d.Status.Final()}
 	for _, q := range d.Questions {
 		i.Questions = append(i.Questions, OpenQuestion{q.ID, q.Prompt})
 	}
@@ -188,7 +189,7 @@ type Detail struct {
 	Foreign  *foreign.Mark // says where the run came from; nil: it was started here, or where the store is used
 }
 
-// Waits reports whether the last drive has stopped because only answers can continue the run.
+// Waits reports whether the last drive has stopped because only answers, or a time, can continue the run.
 func (d *Detail) Waits() bool { return d.Snapshot.Status == graph.Waiting }
 
 // ReadRunDetail reads a run from its journal alone, in its current state or in that of RUN@AT;

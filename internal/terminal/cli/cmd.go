@@ -216,6 +216,8 @@ func describeListedRun(r *runs.Info) string {
 	text := r.Agent + ", " + r.Status + ", " + runview.FormatAge(time.Since(r.Started))
 	if len(r.Questions) > 0 {
 		text += ": " + wording.CutText(firstLine(r.Questions[0].Prompt), 40, "…")
+	} else if !r.Due.IsZero() {
+		text += " " + runview.FormatUntil(r.Due)
 	}
 	return text
 }

@@ -142,6 +142,9 @@ func (o inboxRow) describe() string {
 	if len(o.Options) > 0 {
 		text += " (" + term.CleanText(strings.Join(o.Options, ", ")) + ")"
 	}
+	if !o.Due.IsZero() {
+		text += ", " + runview.FormatUntil(o.Due)
+	}
 	if o.run.Status == runs.Running {
 		text += " " + runview.DescribeWait(o.run.Info)
 	}

@@ -147,6 +147,12 @@ func formatRun(s *overview.Run, wholeState bool) string {
 	for _, q := range s.Questions {
 		row("question", question.FormatName(q)+": "+question.FormatPrompt(q, false))
 		row("", question.DescribeAnswers(q))
+		if !q.Due.IsZero() {
+			row("", runview.FormatUntil(q.Due))
+		}
+	}
+	if !s.Due.IsZero() && len(s.Questions) == 0 {
+		row("waits", runview.FormatUntil(s.Due))
 	}
 	row("state", stateText(s.State, s.Talks, wholeState))
 	row("points", formatPoints(s))
@@ -239,7 +245,7 @@ func pointText(c *runs.Checkpoint) string {
 }
 
 func statusOf(s *overview.Run) graph.Status {
-	if len(s.Questions) > 0 {
+	if len(s.Questions) > 0 || !s.Due.IsZero() {
 		return graph.Waiting
 	}
 	return graph.Paused

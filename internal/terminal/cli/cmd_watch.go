@@ -172,7 +172,11 @@ func reportWatched(ctx context.Context, con *console.Console, p *app.Process, d 
 		if d.Status == runs.Running {
 			next = "answer where it is driven " + runview.DescribeWait(d.Info)
 		}
-		con.Screen.PrintLine(fmt.Sprintf("raddle: run %s waits for an answer", d.Run))
+		what := "for an answer"
+		if due := d.Snapshot.Due; !due.IsZero() && len(d.Snapshot.Questions) == 0 {
+			what = runview.FormatUntil(due)
+		}
+		con.Screen.PrintLine(fmt.Sprintf("raddle: run %s waits %s", d.Run, what))
 		for _, q := range d.Snapshot.Questions {
 			con.Screen.PrintLine("  " + question.FormatName(q) + ": " + strings.ReplaceAll(strings.TrimSpace(question.FormatPrompt(q, con.Screen.Colors)), "\n", "\n    "))
 		}

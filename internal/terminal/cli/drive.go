@@ -61,10 +61,30 @@ func newDrive(con *console.Console, p *app.Process, fg *foreground, run *app.Run
 func (d *drivenRun) runWithAnswers(answers []string) (err error) {
 	defer d.run.Close()
 	d.answers, err = question.ParseAnswers(answers, question.NamesOf(d.run.Questions, d.run.GraphStructure()))
+	if err == nil {
+		err = d.refuseLate()
+	}
 	if err != nil {
 		return err
 	}
 	return d.runAndReport()
+}
+
+// refuseLate returns an error if an answer of the command line is for a question whose deadline has passed.
+func (d *drivenRun) refuseLate() error {
+	open := graph.ForPeople(d.run.Questions)
+	for _, q := range open {
+		if q.Due.IsZero() || time.Now().Before(q.Due) {
+			continue
+		}
+		for _, a := range d.answers {
+			if _, named := q.NamedBy(a.ID); named || a.ID == "" && len(open) == 1 {
+				return failure.NewStale(d.run.ResumeCommand()+" continues without the answer", "the answer is too late: the deadline of question %s was %s",
+					question.FormatName(q), q.Due.Local().Format(time.DateTime))
+			}
+		}
+	}
+	return nil
 }
 
 // runAndReport works on the run until it ends, is stopped or parks, and reports on it. The
@@ -288,7 +308,23 @@ func (d *drivenRun) reportOutcome(o driveOutcome) error {
 		writeReport(d.console, d.format, r, d.watch.seq+1)
 	}
 	d.printEnd(o)
-	return d.printNotice(o)
+	err := d.printNotice(o)
+	d.leaveToServers(o.res)
+	return err
+}
+
+// leaveToServers lets a server of the store continue a run that waits for a time, if there is one.
+func (d *drivenRun) leaveToServers(res graph.Result) {
+	if res.Status != graph.Waiting || res.Due.IsZero() || !d.run.Kept {
+		return
+	}
+	served, err := runs.WakeByServers(context.Background(), d.process.Runs, d.run.Thread, d.run.ID, res.Due)
+	switch {
+	case err != nil:
+		d.console.PrintWarning(term.CleanText("no server continues the run when its time has come: " + err.Error()))
+	case served:
+		d.console.PrintNote("raddle: a server of the store continues the run when its time has come")
+	}
 }
 
 // printOutput writes the result of the run, unless the person has read it already.

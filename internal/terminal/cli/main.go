@@ -161,6 +161,7 @@ func listCommands(env *environment) []commandGroup {
 		{"Runs", []*cobra.Command{
 			newRunsCommand(env),
 			newInboxCommand(env),
+			newWakeCommand(env),
 			newWatchCommand(&env.opener),
 			newStudioCommand(&env.opener),
 			newWorkersCommand(&env.opener),

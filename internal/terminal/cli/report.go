@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"time"
 
 	"raddle.dev/flow"
 	"raddle.dev/graph"
@@ -15,6 +16,7 @@ import (
 	"raddle.dev/internal/report/question"
 	"raddle.dev/internal/storage/runs"
 	"raddle.dev/internal/terminal/console"
+	"raddle.dev/internal/terminal/runview"
 )
 
 // refused is the status in a report about a run that has not started.
@@ -32,8 +34,9 @@ type report struct {
 	Usage     overview.Usage   `json:"usage"`
 	Error     *string          `json:"error"`
 	Warnings  []string         `json:"warnings"`
-	Questions []graph.Question `json:"questions"` // open
-	Resume    *string          `json:"resume"`    // the command that continues the run; null if it is over
+	Questions []graph.Question `json:"questions"`     // open
+	Due       *time.Time       `json:"due,omitempty"` // when a run that waits is to be continued; absent: when it is answered
+	Resume    *string          `json:"resume"`        // the command that continues the run; null if it is over
 	thread    string
 }
 
@@ -61,6 +64,7 @@ func reportRun(p *app.Process, run *app.Run, o driveOutcome, warnings []string) 
 		v.Snapshot.Status = o.res.Status
 		v.Snapshot.Result = o.res.Value
 		v.Snapshot.Questions = o.res.Questions
+		v.Snapshot.Due = o.res.Due
 		if r, err = viewReport(p, v); err != nil {
 			return nil, err
 		}
@@ -97,6 +101,9 @@ func viewReport(p *app.Process, v *runs.View) (*report, error) {
 		r.ExitCode = overview.DoneCode(o, calls)
 	case res.Status == graph.Waiting:
 		r.Questions = append(r.Questions, res.Questions...)
+		if due := v.Snapshot.Due; !due.IsZero() {
+			r.Due = &due
+		}
 	case res.Status == graph.Abandoned:
 		r.setError(&runs.EndedError{ID: v.Run, Status: res.Status})
 	case v.Reason != "":
@@ -148,11 +155,14 @@ const trustHelp = "only a person can consent: resume the run on a terminal, use 
 func parkNotice(con *console.Console, run *app.Run, res graph.Result, shown map[string]bool) {
 	var b strings.Builder
 	asked := graph.ForPeople(res.Questions)
-	what := "an answer"
-	if len(asked) == 0 {
-		what = "other runs"
+	what := "for an answer"
+	switch {
+	case len(res.Questions) == 0 && !res.Due.IsZero():
+		what = runview.FormatUntil(res.Due)
+	case len(asked) == 0:
+		what = "for other runs"
 	}
-	fmt.Fprintf(&b, "raddle: run %s waits for %s\n", run.ID, what)
+	fmt.Fprintf(&b, "raddle: run %s waits %s\n", run.ID, what)
 	for _, q := range res.Questions {
 		prompt := question.FormatPrompt(q, con.Screen.Colors && question.DecodeCall(q).Tool != "")
 		name := con.Screen.Paint(term.Bold, question.FormatName(q))
@@ -171,11 +181,16 @@ func parkNotice(con *console.Console, run *app.Run, res graph.Result, shown map[
 		if how := question.DescribeAnswers(q); how != "" {
 			fmt.Fprintf(&b, "    %s\n", term.CleanText(how))
 		}
+		if !q.Due.IsZero() {
+			fmt.Fprintf(&b, "    %s\n", runview.FormatUntil(q.Due))
+		}
 		if run.Kept && len(asked) > 1 && q.Kind != graph.KindRemote {
 			fmt.Fprintf(&b, "    alone: %s --answer %s\n", run.ResumeCommand(), wording.QuoteWord(q.ID+"=TEXT"))
 		}
 	}
-	if len(asked) == 0 {
+	if len(res.Questions) == 0 && !res.Due.IsZero() && run.Kept {
+		fmt.Fprintf(&b, "next: %s, or raddle wake, when the time has come\n", run.ResumeCommand())
+	} else if len(asked) == 0 && len(res.Questions) > 0 {
 		b.WriteString("next: nothing, it continues when they have ended\n")
 	} else if run.Kept {
 		fmt.Fprintf(&b, "next: %s\n", resumeLine(run.ResumeCommand(), res))

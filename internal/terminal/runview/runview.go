@@ -126,6 +126,23 @@ func formatCost(dollars float64) string {
 	return fmt.Sprintf("$%.2f", dollars)
 }
 
+// FormatUntil returns when a run that waits is to be continued, in a form for people.
+func FormatUntil(due time.Time) string {
+	text := "until " + due.Local().Format(time.DateTime)
+	left := time.Until(due)
+	switch {
+	case left <= 0:
+		return text + " (due)"
+	case left < time.Minute:
+		return fmt.Sprintf("%s (in %ds)", text, int(left.Seconds())+1)
+	case left < 2*time.Hour:
+		return fmt.Sprintf("%s (in %dm)", text, int(left.Minutes()+0.5))
+	case left < 48*time.Hour:
+		return fmt.Sprintf("%s (in %dh)", text, int(left.Hours()+0.5))
+	}
+	return fmt.Sprintf("%s (in %dd)", text, int(left.Hours()/24+0.5))
+}
+
 // DescribeWait returns the last column of the list: what a run waits for, or why it failed.
 func DescribeWait(r runs.Info) string {
 	switch {
@@ -139,7 +156,12 @@ func DescribeWait(r runs.Info) string {
 		if more := len(r.Questions) - 1; more > 0 {
 			text += fmt.Sprintf(" (and %d more)", more)
 		}
+		if !r.Due.IsZero() {
+			text += ", " + FormatUntil(r.Due)
+		}
 		return text
+	case !r.Due.IsZero() && !r.Final:
+		return FormatUntil(r.Due)
 	case r.Reason != "" && (r.Status == graph.Failed.String() || r.Status == runs.GivenUp || r.Status == runs.Damaged):
 		first, _, _ := strings.Cut(r.Reason, "\n")
 		return "(" + wording.CutText(first, 70, "…") + ")"
