@@ -11,7 +11,7 @@ import (
 	"raddle.dev/graph"
 )
 
-// askUntil asks a person for a text, until the deadline of the node. moved reports that nobody has answered and that
+// askUntil asks a person for a text, until the deadline of the node. moved reports that no one has answered and that
 // the node leads to that of on_deadline.
 func (nr *nodeRun) askUntil(d *spec.Deadline, ask graph.Ask) (answer string, moved bool, err error) {
 	if d.After.Text != "" {

@@ -49,7 +49,7 @@ func (b *waitNode) compile(_ *nodeCompiler, node *graph.Node) error {
 	return nil
 }
 
-// run waits, and goes on.
+// run waits, and continues at next.
 func (b *waitNode) run(nr *nodeRun) error {
 	err := b.sleep(nr)
 	if err != nil {

@@ -143,7 +143,7 @@ func TestDeadlineThatFails(t *testing.T) {
 			r.start()
 			time.Sleep(time.Minute)
 			res, err := r.resume()
-			if err == nil || res.Status != graph.Failed || !strings.Contains(r.agent.Explain(err).Error(), "nobody has answered before the deadline") {
+			if err == nil || res.Status != graph.Failed || !strings.Contains(r.agent.Explain(err).Error(), "no one has answered before the deadline") {
 				t.Fatal(res.Status, err)
 			}
 			if res, err = r.resume(); err != nil || res.Status != graph.Waiting || time.Until(res.Due) != time.Minute {

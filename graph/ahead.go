@@ -34,7 +34,7 @@ func (s *questionState) takeNamed(q *Question, n *compiledNode, name string) (ah
 			continue
 		}
 		a.Used = true
-		if why := describeMismatch(q, a.Value, a.Refused); why != "" {
+		if why := (*record.Question)(q).DescribeMismatch(a.Value, a.Refused); why != "" {
 			return i + 1, errors.New(why)
 		}
 		return i + 1, n.checkAnswer(q, Answer{ID: q.ID, Ahead: true, Refused: a.Refused}, a.Value)
@@ -57,7 +57,7 @@ func (s *questionState) takeShared(q *Question, n *compiledNode) (ahead int, wro
 		if !named && a.ID == "" {
 			distance, named = math.MaxInt, true
 		}
-		if a.Used || !named || found >= 0 && distance >= nearest || describeMismatch(q, a.Value, a.Refused) != "" {
+		if a.Used || !named || found >= 0 && distance >= nearest || (*record.Question)(q).DescribeMismatch(a.Value, a.Refused) != "" {
 			continue
 		}
 		why := n.checkAnswer(q, Answer{Ahead: true, Refused: a.Refused}, a.Value)

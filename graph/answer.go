@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"raddle.dev/graph/internal/fold"
@@ -17,19 +15,6 @@ import (
 	"raddle.dev/graph/internal/value"
 	"raddle.dev/graph/journal"
 )
-
-// decodeAnswer decodes the JSON of an answer; a panic in a decoder is an error.
-func decodeAnswer[A any](raw []byte) (a A, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("panic in the decoder of %T: %v", a, p)
-		}
-	}()
-	if err = json.Unmarshal(raw, &a); err != nil {
-		err = fmt.Errorf("the answer %s does not fit %T: %w", raw, a, err)
-	}
-	return a, err
-}
 
 // recordAnsweredQuestion records a question with the answer that was given within the drive. If wrong says why the
 // node refuses that answer, the question is open again and the error is ErrWaiting.
@@ -99,7 +84,7 @@ func FindAnswer[A any](ctx context.Context, name string) (answer A, ok bool, err
 	if err != nil {
 		return answer, true, err
 	}
-	given, err := decodeAnswer[A](raw)
+	given, err := value.DecodeAnswer[A](raw)
 	if err != nil {
 		return answer, false, err
 	}
@@ -117,50 +102,6 @@ func answerOf(q *record.AskedQuestion) ([]byte, error) {
 	return nil, e
 }
 
-// describeMismatch returns why an answer does not fit a question, or "".
-func describeMismatch(q *Question, answer []byte, refused string) string {
-	if refused != "" {
-		return ""
-	}
-	switch got := value.JSONTypeOf(answer); {
-	case q.Integer != "" && got == "number" && isInteger(string(answer), q.Integer):
-	case q.Integer != "":
-		return fmt.Sprintf("it must be an integer (%s), not %s", q.Integer, answer)
-	case q.Type != "" && got != q.Type:
-		return fmt.Sprintf("it must be %s, not %s", withArticle(q.Type), withArticle(got))
-	}
-	if q.Free || q.Type != "string" {
-		return ""
-	}
-	var s string
-	if json.Unmarshal(answer, &s) == nil && slices.Contains(q.Options, s) {
-		return ""
-	}
-	return "it must be one of " + strings.Join(q.Options, ", ")
-}
-
-// isInteger reports whether a JSON number is a value of a Go type of integers.
-func isInteger(number, typ string) bool {
-	var err error
-	if bits := value.IntegerSizes[typ]; typ[0] == 'u' {
-		_, err = strconv.ParseUint(number, 10, bits)
-	} else {
-		_, err = strconv.ParseInt(number, 10, bits)
-	}
-	return err == nil
-}
-
-// withArticle puts an article before the name of a type.
-func withArticle(typ string) string {
-	switch typ {
-	case "array", "object":
-		return "an " + typ
-	case "null", "nothing":
-		return typ
-	}
-	return "a " + typ
-}
-
 // recordAnswers checks the answers given to a resume, all before any is recorded. Then it
 // gathers the drive's claim and their records: the claim first, because the time before
 // it does not count as active.
@@ -170,12 +111,12 @@ func (d *drive) recordAnswers(s *fold.Thread, answers []Answer, claim journal.Re
 	if err != nil {
 		return err
 	}
-	due := dueQuestions(s, now)
 	recs := append([]journal.Record{claim}, newAnswerRecords(open, values, answers)...)
-	if err := d.journal.AddRecords(false, append(recs, newExpiryRecords(due)...)...); err != nil {
+	due, expiries := s.ExpireQuestions(now)
+	if err := d.journal.AddRecords(false, append(recs, expiries...)...); err != nil {
 		return err
 	}
-	d.expire(due)
+	d.deliverExpiry(due)
 	for i, a := range answers {
 		o := open[i]
 		o.Asked.Answered, o.Asked.Now, o.Asked.Answer, o.Asked.Refused = true, true, values[i], a.Refused
@@ -195,7 +136,7 @@ func (s *questionState) replyTo(q *Question, n *compiledNode) []byte {
 		return nil
 	}
 	b, err := value.MarshalAnswer(v)
-	if err != nil || describeMismatch(q, b, "") != "" || n.checkAnswer(q, Answer{ID: q.ID}, b) != nil {
+	if err != nil || (*record.Question)(q).DescribeMismatch(b, "") != "" || n.checkAnswer(q, Answer{ID: q.ID}, b) != nil {
 		return nil
 	}
 	return b
@@ -253,10 +194,10 @@ func (g *Graph) checkAnswers(s *fold.Thread, answers []Answer, now time.Time) (a
 		}
 		at := slices.Index(ids, a.ID)
 		if at < 0 {
-			return nil, nil, wrong(a, describeUnknown(s, a.ID))
+			return nil, nil, wrong(a, s.DescribeUnknown(a.ID))
 		}
 		if due := open[at].Asked.Question.Due; !due.IsZero() && !now.Before(due) {
-			return nil, nil, wrong(a, errLate(due))
+			return nil, nil, wrong(a, fold.ErrLate(due))
 		}
 		if slices.ContainsFunc(asked, func(o fold.OpenQuestion) bool { return o.Asked == open[at].Asked }) {
 			return nil, nil, wrong(a, errors.New("answered twice"))
@@ -266,7 +207,7 @@ func (g *Graph) checkAnswers(s *fold.Thread, answers []Answer, now time.Time) (a
 			return nil, nil, wrong(a, err)
 		}
 		q := (*Question)(&open[at].Asked.Question)
-		if why := describeMismatch(q, b, a.Refused); why != "" {
+		if why := (*record.Question)(q).DescribeMismatch(b, a.Refused); why != "" {
 			return nil, nil, wrong(a, errors.New(why))
 		}
 		if err := g.findAskingNode(s, open[at]).checkAnswer(q, a, b); err != nil {

@@ -54,7 +54,7 @@
 //	answer := graph.Answer{ID: res.Questions[0].ID, Value: true}
 //	res, err = r.InvokeResume(ctx, graph.Resume{Thread: "t1", Answers: []graph.Answer{answer}})
 //
-// A question with Ask.Deadline is answered by time, if nobody does: the error is then ErrDeadline. Sleep and SleepUntil
+// A question with Ask.Deadline is answered by time, if no one does: the error is then ErrDeadline. Sleep and SleepUntil
 // wait for a time in the same way, with no process: Result.Due says from when on a resume continues the run, and
 // history.Describe and Inspect say it, too. The waiting counts for no timeout.
 //

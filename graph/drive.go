@@ -314,7 +314,10 @@ func (d *drive) loadRunEnd(ctx context.Context, run string) (Result, error) {
 		return Result{Thread: d.thread, Run: run}, fmt.Errorf("run %s is over, and its end cannot be read: %w", run, err)
 	}
 	var at int64
-	err := d.callStore(ctx, func(ctx context.Context) (err error) { at, err = d.findRunEnd(ctx, run); return err })
+	err := d.callStore(ctx, func(ctx context.Context) (err error) {
+		at, err = fold.FindRunEnd(ctx, d.settings.Store, d.thread, run)
+		return err
+	})
 	if err != nil {
 		return fail(err)
 	}
@@ -331,26 +334,6 @@ func (d *drive) loadRunEnd(ctx context.Context, run string) (Result, error) {
 		return fail(err)
 	}
 	return d.finalResult(s, f)
-}
-
-// findRunEnd finds the record of a run's end.
-func (d *drive) findRunEnd(ctx context.Context, run string) (int64, error) {
-	end := int64(0)
-	for r, err := range journal.Records(ctx, d.settings.Store, d.thread, journal.Range{Heads: true, Newest: true}) {
-		switch {
-		case err != nil:
-			return 0, fmt.Errorf("read thread %s: %w", d.thread, err)
-		case r.Kind == journal.KindEnd && end == 0:
-			end = r.Seq
-		case r.Kind == journal.KindStart:
-			b := record.Parts{}
-			if err := b.ReadHead(uint8(r.Kind), r.Head); err == nil && b.Run == run && end > 0 {
-				return end, nil
-			}
-			end = 0
-		}
-	}
-	return 0, fmt.Errorf("%w %s", journal.ErrNoPoint, d.thread)
 }
 
 // driveRoot drives the root frame to its end and journals how it ended.

@@ -18,7 +18,7 @@ var (
 	// ErrPaused ends a task whose child graph was paused. A node must return it.
 	ErrPaused = errors.New("graph: paused")
 
-	// ErrDeadline is what a *RefusedError is (errors.Is) if nobody has answered before the Ask.Deadline.
+	// ErrDeadline is what a *RefusedError is (errors.Is) if no one has answered before the Ask.Deadline.
 	ErrDeadline = errors.New("graph: the deadline of the question has passed")
 
 	// ErrTimeout is inside the error of a node that exceeded Node.Timeout, or whose

@@ -70,22 +70,6 @@ func (f *frame) listFailures() (list []record.Failure) {
 	return list
 }
 
-// causesOf returns the failures that led to the task at a place of what a frame runs next.
-func causesOf(raw *record.Frame, at int) (causes []record.Failure) {
-	if raw.Tasks[at].Cause == "" {
-		return nil
-	}
-	for _, f := range raw.Failures {
-		if f.To == at+1 && f.Step == raw.Step-1 && f.Handler == raw.Tasks[at].Node {
-			causes = append(causes, f)
-		}
-	}
-	if causes == nil { // an earlier version recorded only the text
-		causes = []record.Failure{{Text: raw.Tasks[at].Cause}}
-	}
-	return causes
-}
-
 // describeNodeError returns what the journal holds of a failure that ended a path.
 func describeNodeError(e *NodeError) record.Failure {
 	return record.Failure{Path: e.Path, Node: e.Node, Task: e.Task, Index: e.Index, Step: e.Step, Text: e.Err.Error()}

@@ -91,7 +91,7 @@ func (f *frame) restoreFrame(raw *record.Frame, set ...Write) (*frame, error) {
 		if err != nil {
 			return nil, fmt.Errorf("what node %q alone sees: %w", t.Node, err)
 		}
-		f.next.tasks = append(f.next.tasks, taskRef{node: n, index: t.Index, over: over, cause: t.Cause, causes: causesOf(raw, at)})
+		f.next.tasks = append(f.next.tasks, taskRef{node: n, index: t.Index, over: over, cause: t.Cause, causes: raw.CausesOf(at)})
 	}
 	sortTasks(&f.next)
 	for i := range raw.Failures {

@@ -47,8 +47,8 @@ type Ask struct {
 
 	// Deadline is how long the question waits for its answer, from when it is asked: after that the error of Interrupt
 	// is a *RefusedError that is ErrDeadline, and a late answer is refused. If 0, it waits without limit; a negative
-	// one has passed already. Whoever resumes the run then, with or without answers, records that the time has
-	// passed: see Result.Due.
+	// one has passed already. A resume after that, with or without answers, records that the time has passed: see
+	// Result.Due.
 	Deadline time.Duration
 }
 
@@ -95,7 +95,7 @@ func askFor[A any](a attempt, ask Ask) (answer A, err error) {
 	if err != nil {
 		return answer, err
 	}
-	given, err := decodeAnswer[A](raw)
+	given, err := value.DecodeAnswer[A](raw)
 	if err != nil {
 		return answer, a.askAgain(key, err)
 	}
@@ -179,7 +179,7 @@ func (a attempt) askQuestion(ask Ask, n string, typ reflect.Type) (key string, a
 		given = d.questions.ahead[ahead-1]
 	} else if given.Value = d.questions.replyTo(&q, a.node()); given.Value == nil && q.isDue(d) {
 		q.Expired = true
-		given.Value, given.Refused = answerOfTime(&q)
+		given.Value, given.Refused = (*record.Question)(&q).AnswerOfTime(isTimer)
 	} else if given.Value == nil {
 		if err := a.markWaiting(q); err != nil {
 			return "", nil, err
@@ -264,23 +264,7 @@ func (s *questionState) registerQuestion(q *Question, base string, n *compiledNo
 // indexes of tasks. distance is 0 for the ID, 1 for the node, 2 for what is directly around
 // it, and so on.
 func (q *Question) NamedBy(word string) (distance int, ok bool) {
-	path, _, _ := strings.Cut(q.ID, "#")
-	if word == q.ID || word == path {
-		return 0, word != ""
-	}
-	words, parts := strings.Split(word, "/"), strings.Split(path, "/")
-	for n := len(parts); n >= len(words); n-- {
-		if slices.EqualFunc(words, parts[n-len(words):n], isNamed) {
-			return 1 + len(parts) - n, true
-		}
-	}
-	return 0, false
-}
-
-// isNamed reports whether a word names a part of a path.
-func isNamed(word, part string) bool {
-	plain, _, _ := strings.Cut(part, "[")
-	return word != "" && (word == part || word == plain)
+	return (*record.Question)(q).NamedBy(word)
 }
 
 // hasConcurrentTasks reports whether other tasks of the run may run concurrently with this one.

@@ -5,12 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"raddle.dev/graph/internal/fold"
 	"raddle.dev/graph/internal/record"
-	"raddle.dev/graph/journal"
 )
 
 // KindTimer is the Question.Kind of Sleep and SleepUntil. Such a question is no person's: Result.Timers and
@@ -26,8 +24,8 @@ const (
 // node must return, and the run ends as Waiting. No process needs to live meanwhile, and no timeout counts the time.
 // Result.Due says when the run continues: a resume before that waits again, and one from then on runs the node again
 // from its top, in which Sleep then returns nil, also in every later attempt. The clock is Runner.Clock. The time of
-// each call is recorded once, and its duration is not looked at again; calls are told apart by their order, and in
-// several goroutines by NameQuestions. After a fork or an edit in the same step it begins anew. A duration of 0 or less
+// each call is recorded once, and its duration is not looked at again; calls are distinguished by their order, and in
+// several goroutines by NameQuestions. After a fork or an edit in the same step it begins again. A duration of 0 or less
 // has passed already. Sleep needs a store.
 func Sleep(ctx context.Context, d time.Duration) error {
 	return sleep(ctx, timerData{after: d})
@@ -82,14 +80,6 @@ func toDue(t time.Time) time.Time {
 // isDue reports whether time answers a question now.
 func (q *Question) isDue(d *drive) bool { return !q.Due.IsZero() && !d.now().Before(q.Due) }
 
-// answerOfTime returns what time answers to a question that is due: null, or for one with a deadline a refusal.
-func answerOfTime(q *Question) (value []byte, refused string) {
-	if q.Kind == KindTimer {
-		return []byte("null"), ""
-	}
-	return nil, "nobody has answered before the deadline, " + q.Due.Format(time.RFC3339)
-}
-
 // splitTimers tells questions from timers.
 func splitTimers(asked []Question) (questions, timers []Question) {
 	if !slices.ContainsFunc(asked, func(q Question) bool { return q.Kind == KindTimer }) {
@@ -120,51 +110,10 @@ func errLate(due time.Time) error {
 	return fmt.Errorf("it is too late: the deadline was %s, and the run continues without an answer", due.Format(time.RFC3339))
 }
 
-// describeUnknown returns why an answer to a question that is not open is refused.
-func describeUnknown(s *fold.Thread, id string) error {
-	for _, f := range s.Frames {
-		for _, q := range f.Asks {
-			if q.Question.ID == id && q.Question.Expired && q.Question.Kind != KindTimer {
-				return errLate(q.Question.Due)
-			}
-		}
-	}
-	if strings.Contains(id, timerSuffix) {
-		return errors.New("it waits for a time, not for an answer")
-	}
-	return errors.New("no such question is open")
-}
-
-// dueQuestions lists the open questions and timers of a thread whose time has come.
-func dueQuestions(s *fold.Thread, now time.Time) (due []fold.OpenQuestion) {
-	for _, o := range s.ListOpen() {
-		if at := o.Asked.Question.Due; !at.IsZero() && !now.Before(at) {
-			due = append(due, o)
-		}
-	}
-	return due
-}
-
-// newExpiryRecords returns the records of the answers that time gives to questions that are due.
-func newExpiryRecords(due []fold.OpenQuestion) (recs []journal.Record) {
+// deliverExpiry lets the drive deliver that time has answered questions.
+func (d *drive) deliverExpiry(due []fold.OpenQuestion) {
 	for _, o := range due {
-		q := (*Question)(&o.Asked.Question)
-		b := &record.Parts{Path: o.Path, ID: o.Key, Due: q.Due.UnixMicro()}
-		b.Value, b.Refused = answerOfTime(q)
-		recs = append(recs, fold.NewRecord(journal.KindAnswer, b))
-	}
-	return recs
-}
-
-// expire lets the drive continue with what newExpiryRecords has recorded.
-func (d *drive) expire(due []fold.OpenQuestion) {
-	for _, o := range due {
-		q := (*Question)(&o.Asked.Question)
-		o.Asked.Answered = true
-		o.Asked.Now = true
-		o.Asked.Answer, o.Asked.Refused = answerOfTime(q)
-		q.Expired = true
-		if q.Kind != KindTimer {
+		if q := &o.Asked.Question; q.Kind != KindTimer {
 			d.questions.answered = append(d.questions.answered, QuestionAnswered{ID: q.ID, Refused: o.Asked.Refused})
 		}
 	}
@@ -185,14 +134,14 @@ func (d *drive) expireQuestions(f *frame) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	open := dueQuestions(s, d.now())
+	open, recs := s.ExpireQuestions(d.now())
 	if len(open) == 0 {
 		return false, nil
 	}
-	if err := d.journal.AddRecords(true, newExpiryRecords(open)...); err != nil {
+	if err := d.journal.AddRecords(true, recs...); err != nil {
 		return false, err
 	}
-	d.expire(open)
+	d.deliverExpiry(open)
 	d.deliverAnswers(f)
 	f.raw = s.EnsureFrame("")
 	f.frames = s.Frames

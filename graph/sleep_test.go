@@ -358,7 +358,7 @@ func TestDeadlineWhileASiblingWorks(t *testing.T) {
 	})
 }
 
-// After a fork or an edit in the step that sleeps, its timers begin anew; a copy of the journal keeps their time.
+// After a fork or an edit in the step that sleeps, its timers begin again; a copy of the journal keeps their time.
 func TestSleepAfterForkEditAndCopy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := compile(t, graph.Def{

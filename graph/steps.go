@@ -464,7 +464,7 @@ func (b *breakpoints) stopBefore(f *frame) bool {
 	f.breaks, f.broke = f.broke, nil
 	if step, passed := b.passed[f.path]; !passed || step != f.step {
 		for _, name := range f.next.nodeNames(f.g) {
-			if f.g.nodes[f.g.byName[name]].BreakBefore || b.set[Break{Node: stripTaskIndexes(f.public + name)}] {
+			if f.g.nodes[f.g.byName[name]].BreakBefore || b.set[Break{Node: fold.StripTaskIndexes(f.public + name)}] {
 				f.breaks = append(f.breaks, Break{Node: f.public + name})
 			}
 		}
@@ -478,22 +478,10 @@ func (b *breakpoints) stopBefore(f *frame) bool {
 	return true
 }
 
-// stripTaskIndexes returns the path of a node without the indexes of tasks of a Send.
-func stripTaskIndexes(path string) string {
-	for {
-		before, rest, ok := strings.Cut(path, "[")
-		if !ok {
-			return path
-		}
-		_, after, _ := strings.Cut(rest, "]")
-		path = before + after
-	}
-}
-
 // addBreaks sets the breaks of one drive. It refuses unknown nodes.
 func (b *breakpoints) addBreaks(g *Graph, breaks []Break) error {
 	for _, at := range breaks {
-		at.Node = stripTaskIndexes(at.Node)
+		at.Node = fold.StripTaskIndexes(at.Node)
 		if !g.hasNode(at.Node) {
 			return fmt.Errorf("graph %s: a break names node %q, which it does not have", g.def.Name, at.Node)
 		}
@@ -541,7 +529,7 @@ func (b *breakpoints) noteAfter(f *frame) {
 	ts := f.ts
 	for i := range ts {
 		n := ts[i].node()
-		if (n.BreakAfter || b.set[Break{stripTaskIndexes(f.public + n.Name), true}]) && (i == 0 || ts[i-1].ref.node != ts[i].ref.node) {
+		if (n.BreakAfter || b.set[Break{fold.StripTaskIndexes(f.public + n.Name), true}]) && (i == 0 || ts[i-1].ref.node != ts[i].ref.node) {
 			f.broke = append(f.broke, Break{Node: f.public + n.Name, After: true})
 		}
 	}

@@ -256,8 +256,7 @@ func howADriveEnds(h *harness) {
 }
 
 // untilATime ends drives of threads that wait for a time: the job waits until then, however the drive was to end, and
-// what was tried before does not count. Whoever continues the thread meanwhile decides about the job, and the end of
-// a drive without one removes it.
+// what was tried before does not count. The end of a drive without a job removes it.
 func untilATime(h *harness) {
 	head := int64(0)
 	end := func(ctx context.Context, after time.Duration) {

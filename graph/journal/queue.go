@@ -265,7 +265,7 @@ type JobChange struct {
 // drive that does not return its job removes whichever there is: who has continued a thread decides what becomes of it,
 // and its end is accepted only if no one has continued it since. A thread that its process has left without an end
 // keeps its job. The job of a thread that waits for a time stays, for any worker, and is due when the time has come: as
-// long after the end as the record of it says, so that the clock of whoever drove it need not be that of the store.
+// long after the end as the record of it says, so that the clock of the driver need not be that of the store.
 func JobChangeOf(ctx context.Context, thread string, recs []Record) (c JobChange) {
 	h, _ := ctx.Value(holdKey{}).(*Hold)
 	if h != nil && h.Job.Thread == thread {
@@ -300,7 +300,7 @@ func JobChangeOf(ctx context.Context, thread string, recs []Record) (c JobChange
 	return c
 }
 
-// jobOfTime returns what becomes of a job that does not wait for a worker now, at the end of its drive. h is nil if no
+// jobOfTime returns the change of a job that does not wait for a worker now, at the end of its drive. h is nil if no
 // worker has it. The job of a thread that waits for a time has a new token: what was tried does not count any more.
 func jobOfTime(h *Hold, end *Record) JobChange {
 	b := record.Parts{}

@@ -2,6 +2,7 @@ package fold
 
 import (
 	"context"
+	"fmt"
 
 	"raddle.dev/graph/internal/record"
 	"raddle.dev/graph/journal"
@@ -35,4 +36,24 @@ func FindEnding(ctx context.Context, st journal.Store, after journal.Point) (e E
 		}
 	}
 	return e, false
+}
+
+// FindRunEnd finds the record of the end of a run of a thread.
+func FindRunEnd(ctx context.Context, st journal.Store, thread, run string) (int64, error) {
+	end := int64(0)
+	for r, err := range journal.Records(ctx, st, thread, journal.Range{Heads: true, Newest: true}) {
+		switch {
+		case err != nil:
+			return 0, fmt.Errorf("read thread %s: %w", thread, err)
+		case r.Kind == journal.KindEnd && end == 0:
+			end = r.Seq
+		case r.Kind == journal.KindStart:
+			b := record.Parts{}
+			if err := b.ReadHead(uint8(r.Kind), r.Head); err == nil && b.Run == run && end > 0 {
+				return end, nil
+			}
+			end = 0
+		}
+	}
+	return 0, fmt.Errorf("%w %s", journal.ErrNoPoint, thread)
 }

@@ -3,6 +3,7 @@ package fold
 import (
 	"hash/fnv"
 	"slices"
+	"strings"
 
 	"raddle.dev/graph/internal/record"
 	"raddle.dev/graph/journal"
@@ -59,4 +60,16 @@ func hashOf(run string) uint64 {
 // HasPastRun reports whether the run came before the thread's last run.
 func (s *Thread) HasPastRun(run string) bool {
 	return s != nil && s.Run.ID != run && slices.Contains(s.Runs, hashOf(run))
+}
+
+// StripTaskIndexes returns the path of a node without the indexes of tasks of a Send.
+func StripTaskIndexes(path string) string {
+	for {
+		before, rest, ok := strings.Cut(path, "[")
+		if !ok {
+			return path
+		}
+		_, after, _ := strings.Cut(rest, "]")
+		path = before + after
+	}
 }

@@ -188,6 +188,22 @@ func (f *Frame) walk(c *coder) {
 	}
 }
 
+// CausesOf returns the failures that led to the task at a place of what the frame runs next.
+func (f *Frame) CausesOf(at int) (causes []Failure) {
+	if f.Tasks[at].Cause == "" {
+		return nil
+	}
+	for _, c := range f.Failures {
+		if c.To == at+1 && c.Step == f.Step-1 && c.Handler == f.Tasks[at].Node {
+			causes = append(causes, c)
+		}
+	}
+	if causes == nil { // an earlier version recorded only the text
+		causes = []Failure{{Text: f.Tasks[at].Cause}}
+	}
+	return causes
+}
+
 func (f *Frame) walkQuestions(c *coder) {
 	sizeList(c, &f.Order)
 	if n := len(f.Order); c.mode != writing && n > 0 {

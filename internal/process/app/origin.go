@@ -231,12 +231,9 @@ func (r *Run) rebuild(ctx context.Context) error {
 	_ = r.Agent.Close() // it has not run
 	r.Agent = again.Agent
 	r.Record = again.Record
-	r.Questions = again.Questions
-	r.Timers = again.Timers
-	r.Due = again.Due
 	r.runner = again.runner
 	r.files = again.files
-	r.status = again.status
+	r.parked = again.parked
 	r.origin = again.origin
 	return nil
 }

@@ -180,15 +180,12 @@ func (p *Process) rebuildRun(ctx context.Context, st *runs.Store, thread string,
 		Mode:      c.Mode,
 		Resumed:   true,
 		Kept:      st.Location.KeepsRuns(),
-		Questions: snap.Questions,
-		Timers:    snap.Timers,
-		Due:       snap.Due,
 		runner:    p.newRunner(g, st, c.UIHooks),
 		files:     c.files,
 		accept:    c.AcceptChanges,
 		takeover:  c.Takeover,
 		moved:     c.Agent,
-		status:    snap.Status,
+		parked:    parked{snap.Questions, snap.Timers, snap.Due, snap.Status},
 		telemetry: traced,
 		origin:    origin,
 	}
@@ -206,10 +203,7 @@ func (p *Process) rebuildRun(ctx context.Context, st *runs.Store, thread string,
 		}
 	}
 	if origin.asks() {
-		run.status = graph.Waiting
-		run.Questions = []graph.Question{*origin.question}
-		run.Timers = nil
-		run.Due = time.Time{}
+		run.parked = parked{Questions: []graph.Question{*origin.question}, status: graph.Waiting}
 	}
 	run.noteFiles(p, c.files)
 	return run, nil

@@ -74,17 +74,14 @@ func (r *Request) Attach(files []attach.File, name func(string) string) (err err
 // Run is a run that only this process may drive until it is
 // closed.
 type Run struct {
-	ID        string
-	Thread    string // of its session; otherwise the run's own, with the same name
-	Agent     *flow.Agent
-	Record    *runs.Record
-	Mode      *permission.ModeSwitch // each decision about a call reads it; it may change while the run works
-	Resumed   bool
-	Kept      bool             // the run outlives this process
-	Questions []graph.Question // those that were open when it was resumed
-	Timers    []graph.Question // those for which it waited then
-	Due       time.Time        // when the run is to be continued that waited when it was resumed; zero: when it is answered
-	Notices   []string         // lines for the person who watches it, about the files of its agent
+	ID      string
+	Thread  string // of its session; otherwise the run's own, with the same name
+	Agent   *flow.Agent
+	Record  *runs.Record
+	Mode    *permission.ModeSwitch // each decision about a call reads it; it may change while the run works
+	Resumed bool
+	Kept    bool     // the run outlives this process
+	Notices []string // lines for the person who watches it, about the files of its agent
 
 	runner   *graph.Runner
 	lock     *runs.Lock
@@ -96,14 +93,22 @@ type Run struct {
 	accepted []byte // start record of a run that continues with changed files; nil: nothing has changed
 	takeover bool
 	given    givenInput
-	moved    string       // where the caller said that the agent is now
-	status   graph.Status // before it was resumed
+	moved    string // where the caller said that the agent is now
+	parked
 
 	origin *runOrigin // of a run that came from elsewhere; nil: it was started here
 
 	handle    graph.Handle         // of the drive that works
 	jobs      *builtin.Jobs        // background commands of the process; nil: the run never works here
 	telemetry *telemetry.Telemetry // nil: none
+}
+
+// parked is how a run stood before it was resumed.
+type parked struct {
+	Questions []graph.Question // that were open
+	Timers    []graph.Question // for which it waited
+	Due       time.Time        // when a run that waited is to be continued; zero: when it is answered
+	status    graph.Status
 }
 
 // givenInput is what a caller gives a run that has not started, in addition to its prompt.

@@ -481,7 +481,7 @@ name: nap
 start: nap
 nodes:
   nap: {type: wait, for: 2h, next: ask}
-  ask: {type: input, question: q?, deadline: 1d, on_deadline: {answer: nobody}, state_updates: {who: "{{input}}"}, next: more}
+  ask: {type: input, question: q?, deadline: 1d, on_deadline: {answer: none}, state_updates: {who: "{{input}}"}, next: more}
   more: {type: wait, for: 3d, next: done}
   done: {type: end, output: "{{who}}"}
 `})
@@ -509,7 +509,7 @@ nodes:
 	}
 	res, err = again.Drive(t.Context(), app.Driver{})
 	again.Close()
-	if err != nil || flow.OutcomeOf(res).Output != "nobody" {
+	if err != nil || flow.OutcomeOf(res).Output != "none" {
 		t.Fatal(res.Status, err)
 	}
 	rec, err := replay.NewRecording(t.Context(), w.file(run.ID))

@@ -35,8 +35,8 @@ func (c *Clock) Wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Passed returns how much time must have passed for a time to come, without that for which the machine has worked.
-func (c *Clock) Passed(at time.Time) time.Duration { return at.Sub(c.began) - time.Since(c.began) }
+// MeasureWait returns how much time must have passed for a time to come, without that for which the machine has worked.
+func (c *Clock) MeasureWait(at time.Time) time.Duration { return at.Sub(c.began) - time.Since(c.began) }
 
 // JumpTo lets a time come. A time that has come changes nothing.
 func (c *Clock) JumpTo(at time.Time) { c.ahead.Add(int64(max(0, at.Sub(c.Now())))) }

@@ -236,7 +236,7 @@ func (t *Trial) Drive(ctx context.Context) (graph.Result, error) {
 
 // wake lets the time come that the run waits for, if it comes within that of the case.
 func (t *Trial) wake(parked graph.Result) bool {
-	if t.clock.Passed(parked.Due) > t.Case.Passes() {
+	if t.clock.MeasureWait(parked.Due) > t.Case.Passes() {
 		return false
 	}
 	t.clock.JumpTo(parked.Due)

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"raddle.dev/graph"
 	"raddle.dev/internal/base/failure"
@@ -157,4 +158,21 @@ func (list GivenAnswers) ListUnused() []string {
 		}
 	}
 	return raws
+}
+
+// RefuseLate returns an error if an answer is for an open question whose deadline has passed. resume is the command that
+// continues the run.
+func (list GivenAnswers) RefuseLate(open []graph.Question, resume string) error {
+	for _, q := range open {
+		if q.Due.IsZero() || time.Now().Before(q.Due) {
+			continue
+		}
+		for _, a := range list {
+			if _, named := q.NamedBy(a.ID); named || a.ID == "" && len(open) == 1 {
+				return failure.NewStale(resume+" continues without the answer", "the answer is too late: the deadline of question %s was %s",
+					FormatName(q), q.Due.Local().Format(time.DateTime))
+			}
+		}
+	}
+	return nil
 }

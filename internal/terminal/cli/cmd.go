@@ -5,7 +5,6 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -195,7 +194,7 @@ func completeRuns(op *opener, most int, keep func(runs.Info) bool) cobra.Complet
 		var ids []string
 		add := func(name string, r runs.Info) {
 			if strings.HasPrefix(name, word) && (keep == nil || keep(r)) {
-				ids = append(ids, describeCompletion(name, describeListedRun(&r)))
+				ids = append(ids, describeCompletion(name, runview.DescribeListed(&r)))
 			}
 		}
 		for back, r := range all[:min(len(all), maxLast)] {
@@ -208,18 +207,6 @@ func completeRuns(op *opener, most int, keep func(runs.Info) bool) cobra.Complet
 		}
 		return ids, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 	}
-}
-
-// describeListedRun returns what a run is about, on one line: its agent, its status, its age, and its first open
-// question.
-func describeListedRun(r *runs.Info) string {
-	text := r.Agent + ", " + r.Status + ", " + runview.FormatAge(time.Since(r.Started))
-	if len(r.Questions) > 0 {
-		text += ": " + wording.CutText(firstLine(r.Questions[0].Prompt), 40, "…")
-	} else if !r.Due.IsZero() {
-		text += " " + runview.FormatUntil(r.Due)
-	}
-	return text
 }
 
 // completePoints completes arguments with ids of runs, and after an @ with the
@@ -238,7 +225,7 @@ func completePoints(op *opener, most int) cobra.CompletionFunc {
 		var names []string
 		for _, c := range points {
 			if name := (runs.Point{Run: run, At: c.At}).String(); strings.HasPrefix(name, word) {
-				names = append(names, describeCompletion(name, pointText(&c)))
+				names = append(names, describeCompletion(name, runview.DescribePoint(&c)))
 			}
 		}
 		return names, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder

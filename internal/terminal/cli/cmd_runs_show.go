@@ -13,9 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"raddle.dev/agent"
-	"raddle.dev/flow"
 	"raddle.dev/graph"
-	"raddle.dev/graph/journal"
 	"raddle.dev/internal/base/jsonvalue"
 	"raddle.dev/internal/base/term"
 	"raddle.dev/internal/base/wording"
@@ -143,7 +141,7 @@ func formatRun(s *overview.Run, wholeState bool) string {
 	for _, w := range s.Warnings {
 		row("warning", term.CleanText(w))
 	}
-	row("found", searchesText(s.Searches))
+	row("found", runview.FormatSearches(s.Searches))
 	for _, q := range s.Questions {
 		row("question", question.FormatName(q)+": "+question.FormatPrompt(q, false))
 		row("", question.DescribeAnswers(q))
@@ -155,7 +153,7 @@ func formatRun(s *overview.Run, wholeState bool) string {
 		row("waits", runview.FormatUntil(s.Due))
 	}
 	row("state", stateText(s.State, s.Talks, wholeState))
-	row("points", formatPoints(s))
+	row("points", runview.FormatPoints(s))
 	for _, f := range s.Forks {
 		row("fork", fmt.Sprintf("%s, at @%d", f.Run, f.At))
 	}
@@ -180,68 +178,6 @@ func slowestText(list []overview.Slow) string {
 		b.WriteString(term.CleanText(list[i].Describe()) + "\n")
 	}
 	return b.String()
-}
-
-// searchesText lists the queries, and the places that were found.
-func searchesText(searches []flow.Search) string {
-	var b strings.Builder
-	for _, s := range searches {
-		fmt.Fprintf(&b, "%s\n", story.ShortenLine(s.Query))
-		for _, c := range s.Chunks {
-			fmt.Fprintf(&b, "  %s, part %d: %s\n", term.CleanText(c.Source), c.Index+1, story.ShortenLine(c.Text))
-		}
-	}
-	return b.String()
-}
-
-// maxPoints is how many checkpoints are shown to people.
-const maxPoints = 15
-
-// formatPoints lists checkpoints, newest first, each with what it changed.
-func formatPoints(s *overview.Run) string {
-	moments := map[int64]*runs.Moment{}
-	for i := range s.Moments {
-		moments[s.Moments[i].Seq] = &s.Moments[i]
-	}
-	var b strings.Builder
-	for i, c := range s.Points {
-		if i == maxPoints {
-			fmt.Fprintf(&b, "(%d more: --output json)", len(s.Points)-i)
-			break
-		}
-		text := pointText(&c)
-		if m := moments[c.At]; m != nil && c.Kind == journal.KindStep.String() && len(m.From) > 0 {
-			text = strings.Join(m.From, ", ") + cmp.Or(story.ArrowTo(c.Next), " → end")
-			if !m.Inner {
-				text += story.WrittenText(m.Keys)
-			}
-			if c.Path != "" {
-				text += "  in " + pointPlace(&c)
-			}
-		}
-		fmt.Fprintf(&b, "@%-4d %s\n", c.At, text)
-	}
-	return b.String()
-}
-
-// pointPlace returns the node or agent in which a checkpoint is.
-func pointPlace(c *runs.Checkpoint) string {
-	return cmp.Or(strings.TrimSuffix(runs.PlainPath(c.Path), "/"), "the lead")
-}
-
-// pointText describes a checkpoint.
-func pointText(c *runs.Checkpoint) string {
-	what := c.Kind
-	if c.What != "" {
-		what += " of " + c.What
-	}
-	if c.Path != "" {
-		what += " in " + pointPlace(c)
-	}
-	if len(c.Next) > 0 {
-		what += ", then " + strings.Join(c.Next, ", ")
-	}
-	return what
 }
 
 func statusOf(s *overview.Run) graph.Status {

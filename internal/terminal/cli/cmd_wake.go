@@ -2,16 +2,10 @@ package cli
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	"raddle.dev/graph"
-	"raddle.dev/internal/base/term"
 	"raddle.dev/internal/process/app"
-	"raddle.dev/internal/storage/runs"
 	"raddle.dev/internal/terminal/console"
 	"raddle.dev/internal/terminal/runview"
 )
@@ -35,75 +29,23 @@ cron where no server runs: raddle serve continues its runs itself.`,
 	return cmd
 }
 
-// A wokenRun says what became of a run whose time had come.
-type wokenRun struct {
-	Run    string     `json:"run"`
-	Agent  string     `json:"agent"`
-	Status string     `json:"status"`
-	Due    *time.Time `json:"due"`   // when it is to be continued next; null: it does not wait for a time
-	Error  *string    `json:"error"` // why it failed or was not continued; null: nothing went wrong
-}
-
 // runWake continues the runs that are due. The error has the exit code of the first one that failed.
 func runWake(ctx context.Context, con *console.Console, p *app.Process, hooks app.UIHooks, format string) error {
-	list, err := p.Runs.ListDueRuns(ctx, time.Now())
-	if err != nil {
-		return err
-	}
-	woken := []wokenRun{}
-	var failed error
-	for i := range list {
-		w, err := wakeRun(ctx, p, hooks, &list[i])
-		if errors.As(err, new(*runs.BusyError)) || errors.As(err, new(*graph.BusyError)) || errors.As(err, new(*runs.EndedError)) {
-			continue // another process was faster
-		}
-		if err != nil {
-			w.Error = new(err.Error())
-			if failed == nil {
-				failed = silentExit{exitCode(err)}
-			}
-		}
-		woken = append(woken, w)
+	woken, err := p.WakeRuns(ctx, hooks, func(w app.WokenRun) {
 		if format != console.FormatJSON {
-			con.Out.PrintText(w.describe())
+			con.Out.PrintText(runview.DescribeWoken(&w))
 		}
-		if ctx.Err() != nil {
-			break
+	})
+	switch {
+	case format == console.FormatJSON:
+		if err := con.PrintJSON(woken); err != nil {
+			return err
 		}
-	}
-	if format == console.FormatJSON {
-		return errors.Join(con.PrintJSON(woken), failed)
-	}
-	if len(woken) == 0 {
+	case len(woken) == 0 && err == nil:
 		con.PrintNote("no run is due")
 	}
-	return failed
-}
-
-// wakeRun continues a run until it ends or waits.
-func wakeRun(ctx context.Context, p *app.Process, hooks app.UIHooks, i *runs.Info) (wokenRun, error) {
-	w := wokenRun{Run: i.Run, Agent: i.Agent, Status: i.Status}
-	run, err := p.ResumeRun(ctx, i.Run, app.ResumeOptions{UIHooks: hooks})
-	if err != nil {
-		return w, err
+	if err != nil && len(woken) > 0 {
+		return silentExit{exitCode(err)} // it has been said
 	}
-	defer run.Close()
-	res, err := run.Drive(ctx, app.Driver{Topics: graph.TopicRun})
-	w.Status = res.Status.String()
-	if !res.Due.IsZero() {
-		w.Due = &res.Due
-	}
-	return w, err
-}
-
-// describe returns what became of the run in one line.
-func (w *wokenRun) describe() string {
-	text := fmt.Sprintf("%s  %s  %s", w.Run, term.CleanText(w.Agent), w.Status)
-	switch {
-	case w.Error != nil:
-		text += ": " + term.CleanLine(*w.Error)
-	case w.Due != nil:
-		text += " " + runview.FormatUntil(*w.Due)
-	}
-	return text
+	return err
 }

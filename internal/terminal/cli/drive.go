@@ -62,29 +62,12 @@ func (d *drivenRun) runWithAnswers(answers []string) (err error) {
 	defer d.run.Close()
 	d.answers, err = question.ParseAnswers(answers, question.NamesOf(d.run.Questions, d.run.GraphStructure()))
 	if err == nil {
-		err = d.refuseLate()
+		err = d.answers.RefuseLate(graph.ForPeople(d.run.Questions), d.run.ResumeCommand())
 	}
 	if err != nil {
 		return err
 	}
 	return d.runAndReport()
-}
-
-// refuseLate returns an error if an answer of the command line is for a question whose deadline has passed.
-func (d *drivenRun) refuseLate() error {
-	open := graph.ForPeople(d.run.Questions)
-	for _, q := range open {
-		if q.Due.IsZero() || time.Now().Before(q.Due) {
-			continue
-		}
-		for _, a := range d.answers {
-			if _, named := q.NamedBy(a.ID); named || a.ID == "" && len(open) == 1 {
-				return failure.NewStale(d.run.ResumeCommand()+" continues without the answer", "the answer is too late: the deadline of question %s was %s",
-					question.FormatName(q), q.Due.Local().Format(time.DateTime))
-			}
-		}
-	}
-	return nil
 }
 
 // runAndReport works on the run until it ends, is stopped or parks, and reports on it. The

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// wakeAgents wait for a time: long, not at all long, and at a question that nobody answers.
+// wakeAgents wait for a time: long, not at all long, and at a question that no one answers.
 const wakeAgents = `
 -- long/graph.yaml --
 name: long
@@ -61,7 +61,7 @@ func TestWake(t *testing.T) {
 	if got := w.run("resume", late); got.out != "RESULT=kept\n" {
 		t.Errorf("the answer of the deadline was not taken: %s", got.out)
 	}
-	if got := w.listed("runs", "history", late); !strings.Contains(got, "nobody has answered before the deadline") {
+	if got := w.listed("runs", "history", late); !strings.Contains(got, "no one has answered before the deadline") {
 		t.Errorf("the history is %s", got)
 	}
 	if got := w.listed("runs", "history", long); !strings.Contains(got, "wait: waits until 20") {

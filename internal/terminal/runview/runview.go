@@ -333,3 +333,28 @@ func AppendBranches(rows []Row, n *overview.Branch, depth int) []Row {
 	}
 	return rows
 }
+
+// DescribeWoken returns what became of a run that was woken, in one line.
+func DescribeWoken(w *app.WokenRun) string {
+	text := fmt.Sprintf("%s  %s  %s", w.Run, term.CleanText(w.Agent), w.Status)
+	switch {
+	case w.Error != nil:
+		text += ": " + term.CleanLine(*w.Error)
+	case w.Due != nil:
+		text += " " + FormatUntil(*w.Due)
+	}
+	return text
+}
+
+// DescribeListed returns what a run is about, on one line: its agent, its status, its age, and its first open
+// question.
+func DescribeListed(r *runs.Info) string {
+	text := r.Agent + ", " + r.Status + ", " + FormatAge(time.Since(r.Started))
+	if len(r.Questions) > 0 {
+		first, _, _ := strings.Cut(r.Questions[0].Prompt, "\n")
+		text += ": " + wording.CutText(first, 40, "…")
+	} else if !r.Due.IsZero() {
+		text += " " + FormatUntil(r.Due)
+	}
+	return text
+}

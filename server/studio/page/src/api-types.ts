@@ -121,6 +121,7 @@ export interface Chunk {
 
 export interface Conversation {
   agent: string;
+  due?: string;
   from?: Point;
   graph?: string;
   host?: string;
@@ -214,6 +215,7 @@ export interface Ground {
 
 export interface Info {
   agent: string;
+  due?: string;
   from?: Point;
   graph?: string;
   host?: string;
@@ -445,6 +447,8 @@ export interface PromptTemplate {
 export interface Question {
   data?: unknown;
   default?: string;
+  due?: string;
+  expired?: boolean;
   free?: boolean;
   id: string;
   integer?: string;
@@ -541,6 +545,7 @@ export interface Run {
   answers: RunsAnswer[] | null;
   at?: number;
   checkpoints: Checkpoint[] | null;
+  due?: string;
   exit_code: number | null;
   forks: Point[] | null;
   from?: Point;
@@ -573,6 +578,7 @@ export interface RunState {
   agent: string;
   at: number;
   cost?: number;
+  due?: string;
   error?: string;
   exit_code?: number;
   final: boolean;
