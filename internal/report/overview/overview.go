@@ -29,6 +29,7 @@ type Run struct {
 	Usage     Usage            `json:"usage"`
 	// Warnings are about replies of models that are not full answers, and an agent's open items.
 	Warnings []string          `json:"warnings"`
+	Failures []runs.Failure    `json:"failures"` // that the run has survived, oldest first
 	Calls    []runs.ToolCall   `json:"tool_calls"`
 	Searches []flow.Search     `json:"searches"` // in knowledge bases, with their results
 	Seconds  float64           `json:"active_seconds"`
@@ -58,6 +59,7 @@ func DescribeRun(ctx context.Context, p *app.Process, v *runs.View) (*Run, error
 		Path:      v.Path(),
 		Next:      append([]string{}, v.Snapshot.Next...),
 		Warnings:  append([]string{}, models.Flaws...),
+		Failures:  v.Failures(),
 		Calls:     append([]runs.ToolCall{}, v.ToolCalls()...),
 		Searches:  v.Searches(),
 		Seconds:   v.Snapshot.Active.Seconds(),

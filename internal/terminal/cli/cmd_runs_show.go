@@ -141,6 +141,7 @@ func formatRun(s *overview.Run, wholeState bool) string {
 	for _, w := range s.Warnings {
 		row("warning", term.CleanText(w))
 	}
+	row("failed", failuresText(s.Failures))
 	row("found", searchesText(s.Searches))
 	for _, q := range s.Questions {
 		row("question", question.FormatName(q)+": "+question.FormatPrompt(q, false))
@@ -160,6 +161,22 @@ func formatRun(s *overview.Run, wholeState bool) string {
 		row("continue", resumeLine("raddle resume "+s.Run, graph.Result{Status: statusOf(s), Questions: s.Questions}))
 	}
 	return text.String()
+}
+
+// maxFailures is how many failures of a run are shown to people.
+const maxFailures = 10
+
+// failuresText lists what has failed in a run that continued, oldest first.
+func failuresText(failures []runs.Failure) string {
+	var b strings.Builder
+	for i, f := range failures {
+		if i == maxFailures {
+			fmt.Fprintf(&b, "(%d more: --output json)", len(failures)-i)
+			break
+		}
+		fmt.Fprintf(&b, "@%-4d %s: %s\n", f.At, term.CleanText(f.Node), story.ShortenLine(f.Error))
+	}
+	return b.String()
 }
 
 // searchesText lists the queries, and the places that were found.

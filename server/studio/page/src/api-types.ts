@@ -173,6 +173,12 @@ export interface Entry {
   visit?: string;
 }
 
+export interface Failure {
+  at: number;
+  error: string;
+  node: string;
+}
+
 export interface File {
   data: string; // its content in base64; a text is UTF-8
   name: string; // how the prompt names it; nothing is read from a path
@@ -538,6 +544,7 @@ export interface Run {
   at?: number;
   checkpoints: Checkpoint[] | null;
   exit_code: number | null;
+  failures: Failure[] | null;
   forks: Point[] | null;
   from?: Point;
   graph?: string;
