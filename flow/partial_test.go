@@ -267,3 +267,37 @@ func checkText(t *testing.T, text string) (*Agent, []strictyaml.Finding) {
 	}
 	return a, slices.Concat(a.Findings, check.AdviseFile(a.File))
 }
+
+// The value of a branch's output_schema is what is collected, also if a property has the name of output_key, or state_updates choose a part.
+func TestSchemaInABranch(t *testing.T) {
+	const text = `
+name: g
+model: fake:m
+initial_state: {items: [a, b]}
+start: each
+nodes:
+  each: {type: map, over: "{{items}}", as: item, branch: look, collect_into: out, next: e}
+  look: {type: llm, prompt: "look {{item}}", output_schema: {type: object, properties: {kind: {type: string}, output: {type: string}}}%s}
+  e: {type: end, output: "{{out}}"}
+`
+	for updates, want := range map[string]string{
+		"": `[{"kind":"a","output":"x"},{"kind":"b","output":"x"}]`,
+		`, state_updates: {output: "{{output.kind}}"}`: `["a","b"]`,
+	} {
+		models := &itemModels{reply: func(p string) string { return fmt.Sprintf(`{"kind": %q, "output": "x"}`, p[5:6]) }}
+		graphText := fmt.Sprintf(text, updates)
+		if _, found := checkText(t, graphText); len(found) > 0 {
+			t.Errorf("findings %v", found)
+		}
+		r := newResumable(t, map[string]string{"graph.yaml": graphText})
+		res, err := r.driveIn(Host{Models: models})
+		if got := OutcomeOf(res).Output; got != want || err != nil {
+			t.Errorf("%q: %s, %v", updates, got, err)
+		}
+		for prompt := range models.takeCalls() {
+			if !strings.Contains(prompt, `"kind"`) {
+				t.Errorf("the model is not told the schema: %s", prompt)
+			}
+		}
+	}
+}

@@ -2,7 +2,6 @@ package check
 
 import (
 	"slices"
-	"strings"
 
 	"raddle.dev/flow/spec"
 	"raddle.dev/internal/base/pattern"
@@ -108,11 +107,5 @@ func (c *Checker) branchNode(n *spec.Node, output string) {
 				"branch node '%s' writes state key '%s' via state_updates, but map branches may only write through their `output_key` ('%s'). "+
 					"Rename the write, or move the side effect outside the map.", n.ID, u.Key, output)
 		}
-	}
-	if properties := n.SchemaProperties(); properties != nil {
-		slices.Sort(properties)
-		c.ErrorAt(n, n.At("output_schema"), "map-branch-schema",
-			"branch node '%s' has an `output_schema` with top-level properties (%s); map branches must write only through their `output_key` ('%s'). "+
-				"Remove `output_schema`, or use state_updates to map the output explicitly.", n.ID, strings.Join(properties, ", "), output)
 	}
 }
