@@ -177,7 +177,7 @@ type itemError struct{ error }
 // Unwrap returns the failure itself.
 func (e *itemError) Unwrap() error { return e.error }
 
-// newItemError returns the failure of an item as an [*itemError] if the map may go on without the item.
+// newItemError returns the failure of an item as an [*itemError] if the map may continue without the item.
 func (b *mapNode) newItemError(ctx context.Context, err error) error {
 	if isWaiting(err) || isFatal(ctx, err) || errors.As(err, new(*notStartedError)) {
 		return err

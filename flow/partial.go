@@ -150,7 +150,7 @@ func (b *mapNode) planRepetition(w *mapWork, n *spec.Node, s graph.State, counts
 	return nil
 }
 
-// itemOutcome is what became of one item that was sent to the branch.
+// itemOutcome is the outcome of one item that was sent to the branch.
 type itemOutcome struct {
 	value  any
 	reason string
@@ -158,7 +158,7 @@ type itemOutcome struct {
 	gone   bool // it has no place in the list of results
 }
 
-// outcomesOf returns what became of the items, in their order.
+// outcomesOf returns the outcome of the items, in their order.
 func (b *mapNode) outcomesOf(nr *nodeRun, w *mapWork, child graph.Child) []itemOutcome {
 	outcomes := make([]itemOutcome, len(w.items))
 	for _, f := range child.Failures {
@@ -216,7 +216,7 @@ func (w *mapWork) mergeOutcomes(outcomes []itemOutcome) (list []any, failed []Fa
 	return list, failed
 }
 
-// warnFailed says how many items have failed, and what became of them.
+// warnFailed says how many items have failed, and where their reasons are.
 func (b *mapNode) warnFailed(nr *nodeRun, w *mapWork, failed []FailedItem) {
 	if len(failed) == 0 {
 		return

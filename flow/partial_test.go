@@ -14,6 +14,7 @@ import (
 	"raddle.dev/graph"
 	"raddle.dev/graph/graphtest"
 	"raddle.dev/graph/graphtest/disturb"
+	"raddle.dev/graph/journal"
 	"raddle.dev/internal/base/strictyaml"
 	"raddle.dev/llm"
 )
@@ -298,6 +299,50 @@ nodes:
 			if !strings.Contains(prompt, `"kind"`) {
 				t.Errorf("the model is not told the schema: %s", prompt)
 			}
+		}
+	}
+}
+
+// After a reply in a branch that is no JSON, and two of the extractor, the resumed run asks the model again; after an output of an agent, the extractor.
+func TestBadRepliesAreAskedForAgain(t *testing.T) {
+	const schema = `output_schema: {type: object, properties: {kind: {type: string}}}`
+	for name, branch := range map[string]string{
+		"llm":   `look: {type: llm, prompt: "look {{item}}", ` + schema + `}`,
+		"agent": `look: {type: agent, agent: inner, prompt: "look {{item}}", ` + schema + `}`,
+	} {
+		dir := t.TempDir()
+		r := &resumable{t, filepath.Join(dir, "outer"), journal.NewMemory()}
+		r.write(map[string]string{"graph.yaml": `
+name: g
+model: fake:m
+initial_state: {items: [a, b]}
+start: each
+nodes:
+  each: {type: map, over: "{{items}}", as: item, branch: look, collect_into: out, next: e}
+  ` + branch + `
+  e: {type: end, output: "{{out}}"}
+`})
+		writeCaseFile(t, dir, "inner/graph.yaml", "name: i\nmodel: fake:m\nstart: a\nnodes:\n  a: {type: llm, prompt: \"{{initial_prompt}}\", state_updates: {said: \"{{output}}\"}, next: e}\n  e: {type: end, output: \"{{said}}\"}\n")
+		good := false
+		models := &itemModels{reply: func(p string) string {
+			if good || strings.Contains(p, "look a") {
+				return `{"kind": "x"}`
+			}
+			return "look b: prose"
+		}}
+		for range 2 {
+			if _, err := r.driveIn(Host{Models: models}); err == nil || !strings.Contains(err.Error(), "sub-branch [1] failed: ") || !strings.Contains(err.Error(), extractionFailed) {
+				t.Fatalf("%s: %v", name, err)
+			}
+		}
+		models.takeCalls()
+		good = true
+		res, err := r.driveIn(Host{Models: models})
+		if got := OutcomeOf(res).Output; err != nil || got != `[{"kind":"x"},{"kind":"x"}]` {
+			t.Errorf("%s: %s, %v", name, got, err)
+		}
+		if calls := models.takeCalls(); len(calls) != 1 {
+			t.Errorf("%s: the last drive has asked %v", name, calls)
 		}
 	}
 }

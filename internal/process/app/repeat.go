@@ -17,7 +17,7 @@ import (
 )
 
 // RepeatFailed prepares to continue a run so that only the failed items of a map run again. If the run has failed at
-// them, it continues. If it went on without them, a copy of it continues at the map, and the run stays as it is: what
+// them, it continues. If it continued without them, a copy of it continues at the map, and the run stays as it is: what
 // follows the map runs again with the whole list. said says for people what will be repeated, and where.
 func (p *Process) RepeatFailed(ctx context.Context, id string, c ResumeOptions) (run *Run, said string, err error) {
 	v, err := p.Runs.ReadView(ctx, id)
@@ -76,7 +76,7 @@ func failedItems(v *runs.View) (items, others []string) {
 	return items, others
 }
 
-// findFailedMap returns the map of a run that has most recently gone on without n items, and the record of its step; "":
+// findFailedMap returns the map of a run that has most recently continued without n items, and the record of its step; "":
 // there is none.
 func (p *Process) findFailedMap(ctx context.Context, v *runs.View) (node string, at int64, n int, err error) {
 	maps := map[string]bool{}
@@ -140,5 +140,47 @@ func (r *Run) repeatItems(ctx context.Context, node string) error {
 		return err
 	}
 	_, err = r.runner.EditNext(ctx, r.Thread, next, writes...)
+	return err
+}
+
+// ResumeAtCause is [Process.ResumeRun], but a run that has failed for want of a value continues at the node that was to
+// write it and had failed: that node runs again, with the state before it, and so does what follows it. said says so for
+// people; "": the run continues where it has stopped.
+func (p *Process) ResumeAtCause(ctx context.Context, id string, c ResumeOptions) (run *Run, said string, err error) {
+	run, err = p.ResumeRun(ctx, id, c)
+	if err != nil || run.status != graph.Failed || run.Agent.File == nil {
+		return run, "", err
+	}
+	v, err := p.Runs.ReadView(ctx, run.ID)
+	if err == nil {
+		cause := v.FindCause()
+		if cause == nil || run.Agent.File.Node(cause.Node) == nil {
+			return run, "", nil
+		}
+		said = fmt.Sprintf("%s: %s runs again", cause, cause.Node)
+		err = run.goBack(ctx, cause.From)
+	}
+	if err != nil {
+		run.Close()
+		return nil, "", err
+	}
+	return run, said, nil
+}
+
+// goBack records that the run continues with the nodes that ran after a checkpoint, and with the state that it had there.
+func (r *Run) goBack(ctx context.Context, at int64) error {
+	snap, err := history.Inspect(ctx, r.runner.Store, r.Thread, at)
+	if err != nil {
+		return err
+	}
+	before, err := r.runner.State(ctx, r.Thread, at)
+	if err != nil {
+		return err
+	}
+	now, err := r.runner.State(ctx, r.Thread, 0)
+	if err != nil {
+		return err
+	}
+	_, err = r.runner.EditNext(ctx, r.Thread, snap.Next, r.Agent.RestoreState(before, now)...)
 	return err
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"raddle.dev/internal/base/term"
 	"raddle.dev/internal/process/app"
 	"raddle.dev/internal/storage/runs"
 	"raddle.dev/internal/terminal/console"
@@ -34,7 +35,8 @@ func newResumeCommand(env *environment) *cobra.Command {
 		Short: "Continue a run that waits, failed or was stopped",
 		Long: `RUN is the id of a run, or a unique prefix of it; last is the newest run, and last~1 the one before it.
 The run continues after its last recorded result. The prompt, the model and the variables stay the same.
---only-failed repeats only the failed items of a map. If the run went on without them (on_failure: collect or skip), that
+A run that has failed because a node before had given no data, such as a reply that was not JSON, continues at that node.
+--only-failed repeats only the failed items of a map. If the run continued without them (on_failure: collect or skip), that
 happens in a copy of the run, in which what follows the map runs again.`,
 		Example: `  raddle resume last --answer yes
   raddle resume last
@@ -101,14 +103,16 @@ func runResume(ctx context.Context, env *environment, opts resumeOptions, args [
 	return d.runWithAnswers(opts.answers)
 }
 
-// resumeOrRepeat prepares to continue a run, or to repeat what has failed in it.
+// resumeOrRepeat prepares to continue a run, at the cause of its failure if that is known, or to repeat what has failed in
+// it.
 func resumeOrRepeat(ctx context.Context, env *environment, opts *resumeOptions, id string) (*app.Run, error) {
-	if !opts.onlyFailed {
-		return env.process.ResumeRun(ctx, id, opts.ResumeOptions)
+	prepare := env.process.ResumeAtCause
+	if opts.onlyFailed {
+		prepare = env.process.RepeatFailed
 	}
-	run, said, err := env.process.RepeatFailed(ctx, id, opts.ResumeOptions)
-	if err == nil {
-		env.PrintNote("raddle: %s", said)
+	run, said, err := prepare(ctx, id, opts.ResumeOptions)
+	if err == nil && said != "" {
+		env.PrintNote("raddle: %s", term.CleanLine(said))
 	}
 	return run, err
 }

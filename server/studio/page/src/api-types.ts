@@ -96,6 +96,14 @@ export interface Breaks {
   breaks: Break[]; // nodes of the run's graph, or of graphs that it calls (call/node); before the node, or after it with after
 }
 
+export interface Cause {
+  at: number;
+  from: number;
+  key: string;
+  node: string;
+  reason: string;
+}
+
 export interface Change {
   is?: unknown;
   key: string;
@@ -542,6 +550,7 @@ export interface Run {
   agent: string;
   answers: RunsAnswer[] | null;
   at?: number;
+  cause: Cause;
   checkpoints: Checkpoint[] | null;
   exit_code: number | null;
   failures: Failure[] | null;
