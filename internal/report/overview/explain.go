@@ -120,6 +120,8 @@ func (e *Explanation) explainFailure(s *Run, add func(what, format string, args 
 		add("the same in a copy, and this run stays as it is", "raddle runs fork %s --resume", runs.Point{Run: s.Run, At: e.Cause.From})
 	case slices.ContainsFunc(failed, isItem):
 		add("repeats only the failed items, and continues", "raddle resume %s --only-failed", s.Run)
+	case s.Talks || len(s.Next) == 0: // the nodes of a conversation are raddle's own
+		add("continues after the last recorded result", "raddle resume %s", s.Run)
 	default:
 		add("runs "+strings.Join(s.Next, ", ")+" again, and continues", "raddle resume %s", s.Run)
 	}
@@ -128,7 +130,7 @@ func (e *Explanation) explainFailure(s *Run, add func(what, format string, args 
 
 // workPlace names the nodes that run next.
 func workPlace(s *Run) string {
-	if len(s.Next) == 0 {
+	if len(s.Next) == 0 || s.Talks {
 		return ""
 	}
 	return ", at " + strings.Join(s.Next, ", ")
@@ -147,6 +149,9 @@ func newestPoint(s *Run) string {
 // listStages returns the steps of a run's own graph, with the failures of their nodes, and the step at which it is.
 func listStages(s *Run) []Stage {
 	stages := []Stage{}
+	if s.Talks {
+		return stages
+	}
 	var failed []string
 	for i := range s.Moments {
 		m := &s.Moments[i]
