@@ -234,10 +234,22 @@ func DescribeFailure(reason string) string {
 	return "which had failed: " + wording.CutText(first, maxReason, "…")
 }
 
-// MayWrite reports whether a node may write a key of the state when it succeeds, as far as its file says.
-func MayWrite(n *spec.Node, key string) bool {
-	if n.WritesAnyKey() || slices.Contains(n.SchemaProperties(), key) || n.CountsKey() == key {
-		return true
+// ListWriters returns the nodes of a file that are to write a key of the state: those whose fields name it, or else those
+// that may write any key.
+func ListWriters(f *spec.File, key string) (ids []string) {
+	var others []string
+	for _, n := range f.Nodes {
+		byUpdate := slices.ContainsFunc(n.Updates, func(u spec.Update) bool { return u.Key == key })
+		byBranch := n.Branch != nil && (n.Branch.CollectInto == key || n.CountsKey() == key)
+		switch {
+		case byUpdate, byBranch, slices.Contains(n.SchemaProperties(), key):
+			ids = append(ids, n.ID)
+		case n.WritesAnyKey():
+			others = append(others, n.ID)
+		}
 	}
-	return n.Branch != nil && n.Branch.CollectInto == key || slices.ContainsFunc(n.Updates, func(u spec.Update) bool { return u.Key == key })
+	if ids == nil {
+		return others
+	}
+	return ids
 }

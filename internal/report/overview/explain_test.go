@@ -2,6 +2,7 @@ package overview
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 
 	"raddle.dev/internal/process/app"
 	"raddle.dev/internal/testkit/testfile"
+	"raddle.dev/internal/testkit/testneed"
 )
 
 // explained runs a graph and explains its run; what ends or cancels it comes in between.
@@ -17,8 +19,9 @@ func explained(t *testing.T, graphText string, then func(p *app.Process, id stri
 	t.Helper()
 	work := t.TempDir()
 	testfile.WriteFile(t, filepath.Join(work, "g", "graph.yaml"), graphText)
-	testfile.WriteFile(t, filepath.Join(work, "g", "replies.yaml"), "- text: prose\n- text: prose\n- text: prose\n")
-	p, err := app.Open(app.Options{Work: work, Environ: []string{"HOME=" + work}, Store: "memory:"})
+	testfile.WriteFile(t, filepath.Join(work, "g", "replies.yaml"), "- text: prose\n- text: prose\n- text: prose\n- text: '{\"other\": 1}'\n")
+	testfile.WriteFile(t, filepath.Join(work, "g", "again.sh"), "test -e again && echo '{}' || { touch again; echo '{\"_next\": \"a\"}'; }\n")
+	p, err := app.Open(app.Options{Work: work, Environ: []string{"HOME=" + work, "PATH=" + os.Getenv("PATH")}, Store: "memory:"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,6 +57,7 @@ func explained(t *testing.T, graphText string, then func(p *app.Process, id stri
 
 // Every status has its reason, and commands that continue the run.
 func TestExplain(t *testing.T) {
+	testneed.RequirePrograms(t, "bash")
 	const end = "\n  e: {type: end, output: x}\n"
 	for name, c := range map[string]struct {
 		graph string
@@ -84,6 +88,17 @@ a a, whose reply was not JSON
 b failed here
 - raddle resume RUN: runs a again, and what follows it
 - raddle runs fork RUN@1 --resume: the same in a copy, and this run stays as it is
+- raddle resume RUN --accept-changes: continues with files that you have changed
+- raddle runs show RUN: shows all of it
+`},
+		"it has run again": {graph: "name: g\nmodel: script:replies.yaml\nstart: a\nnodes:\n  a: {type: llm, prompt: p, output_schema: {type: object, properties: {gone: {type: string}}}, next: b}\n" +
+			"  b: {type: script, script: again.sh, targets: [a], next: c}\n  c: {type: input, question: '{{gone}}', next: e}" + end, want: `failed: at node 'c': Failed to interpolate input question: Template interpolation failed: 'gone' not found in state
+a a, whose reply was not JSON
+b 
+a 
+b 
+c failed here
+- raddle resume RUN: runs c again, and continues
 - raddle resume RUN --accept-changes: continues with files that you have changed
 - raddle runs show RUN: shows all of it
 `},

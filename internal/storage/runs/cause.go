@@ -54,8 +54,9 @@ func (v *View) FindCause() *Cause {
 	return nil
 }
 
-// findWriter returns the newest failure of a node that was to write a key.
+// findWriter returns the newest failure of a node that was to write a key and has not succeeded since.
 func (v *View) findWriter(file *spec.File, key string) *Cause {
+	writers := flow.ListWriters(file, key)
 	from := int64(0)
 	var cause *Cause
 	moments := v.parts.story.moments
@@ -63,12 +64,15 @@ func (v *View) findWriter(file *spec.File, key string) *Cause {
 		m := &moments[i]
 		switch {
 		case m.Path != "":
-		case slices.Contains([]journal.Kind{journal.KindStart, journal.KindStep, journal.KindEdit, journal.KindFork}, m.Kind):
-			from = m.Entry.Seq
 		case m.Kind == journal.KindEffect && flow.IsFailure(m.ID):
-			if n := file.Node(m.Node); n != nil && flow.MayWrite(n, key) {
+			if slices.Contains(writers, m.Node) {
 				cause = &Cause{Key: key, Node: m.Node, Reason: m.Failure, At: m.Entry.Seq, From: from}
 			}
+		case slices.Contains([]journal.Kind{journal.KindStart, journal.KindStep, journal.KindEdit, journal.KindFork}, m.Kind):
+			if cause != nil && cause.At < from && slices.Contains(m.From, cause.Node) {
+				cause = nil // it has run again
+			}
+			from = m.Entry.Seq
 		}
 	}
 	return cause
