@@ -61,15 +61,15 @@ func Explain(s *Run, v *runs.View) *Explanation {
 	add := func(what, format string, args ...any) {
 		e.Do = append(e.Do, Action{Command: fmt.Sprintf(format, args...), What: what})
 	}
+	skipped := v.CountSkipped()
 	switch {
 	case v.Snapshot.Status == graph.Done:
 		e.Why = "it is done"
 		if s.ExitCode != nil && *s.ExitCode != 0 {
 			e.Why = fmt.Sprintf("it is done, with the exit code %d of its end", *s.ExitCode)
 		}
-		if n := v.CountSkipped(); n > 0 {
-			e.Why += ", without " + wording.FormatCount(n, "failed item")
-			add("repeats only these, in a copy of the run", "raddle resume %s --only-failed", s.Run)
+		if skipped > 0 {
+			e.Why += ", without " + wording.FormatCount(skipped, "failed item")
 		}
 	case v.Snapshot.Status.Final():
 		e.Why = cmp.Or(s.Reason, "a person or a program has ended it")
@@ -88,6 +88,9 @@ func Explain(s *Run, v *runs.View) *Explanation {
 	default:
 		e.Why = cmp.Or(s.Reason, "it was stopped") + workPlace(s)
 		add("continues after the last recorded result", "raddle resume %s", s.Run)
+	}
+	if skipped > 0 && s.Status != runs.Running && v.Snapshot.Status != graph.Failed {
+		add("repeats only the "+wording.FormatCount(skipped, "failed item")+" of maps, in a copy of the run", "raddle resume %s --only-failed", s.Run)
 	}
 	add("shows all of it", "raddle runs show %s", s.Run)
 	return e

@@ -20,6 +20,7 @@ func explained(t *testing.T, graphText string, then func(p *app.Process, id stri
 	work := t.TempDir()
 	testfile.WriteFile(t, filepath.Join(work, "g", "graph.yaml"), graphText)
 	testfile.WriteFile(t, filepath.Join(work, "g", "replies.yaml"), "- text: prose\n- text: prose\n- text: prose\n- text: '{\"other\": 1}'\n")
+	testfile.WriteFile(t, filepath.Join(work, "g", "fails.sh"), "exit 1\n")
 	testfile.WriteFile(t, filepath.Join(work, "g", "again.sh"), "test -e again && echo '{}' || { touch again; echo '{\"_next\": \"a\"}'; }\n")
 	p, err := app.Open(app.Options{Work: work, Environ: []string{"HOME=" + work, "PATH=" + os.Getenv("PATH")}, Store: "memory:"})
 	if err != nil {
@@ -89,6 +90,17 @@ b failed here
 - raddle resume RUN: runs a again, and what follows it
 - raddle runs fork RUN@1 --resume: the same in a copy, and this run stays as it is
 - raddle resume RUN --accept-changes: continues with files that you have changed
+- raddle runs show RUN: shows all of it
+`},
+		"waiting, without items": {graph: "name: g\ninitial_state: {words: [a, b]}\nstart: each\nnodes:\n" +
+			"  each: {type: map, over: '{{words}}', as: word, branch: one, collect_into: all, on_failure: skip, next: ask}\n  one: {type: script, script: fails.sh}\n" +
+			"  ask: {type: input, question: 'Send {{each.done}}?', next: e}" + end, want: `waiting: it waits for an answer:
+ask asks: Send 0?
+each 
+ask waiting here
+- raddle resume RUN --answer ask=TEXT: answers it
+- raddle inbox: shows all open questions, and takes answers on a terminal
+- raddle resume RUN --only-failed: repeats only the 2 failed items of maps, in a copy of the run
 - raddle runs show RUN: shows all of it
 `},
 		"it has run again": {graph: "name: g\nmodel: script:replies.yaml\nstart: a\nnodes:\n  a: {type: llm, prompt: p, output_schema: {type: object, properties: {gone: {type: string}}}, next: b}\n" +
