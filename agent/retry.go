@@ -35,6 +35,9 @@ type Retry struct {
 	// is negative. 0 and 1: one.
 	Attempts int
 	If       func(error) bool // nil: llm.Error.IsTransient
+	// Output says that a reply without text and calls is a failure as long as attempts are left: the error has the text
+	// "produced no output". The reply to the last attempt is passed on as it is.
+	Output bool
 	// Failed is called before another attempt; nil: nothing is called.
 	Failed func(ctx context.Context, attempt int, err error)
 }
@@ -94,12 +97,26 @@ func (m *retryModel) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.De
 		s := &retryState{Retry: m.retry, fresh: m.fresh, seed: graph.EffectKey(ctx), attempt: 1}
 		models := &choice{}
 		chosen := context.WithValue(ctx, choiceKey{}, models)
-		shown := false // a part of a text
+		shown := false      // a part of a text
+		var spent llm.Usage // for replies that were not passed on
 		for {
+			dropped := false
 			err := m.sendOnce(chosen, r, func(d llm.Delta, err error) bool {
+				if dropped = s.dropsReply(d.Done); dropped {
+					spent = spent.Add(d.Done.Usage)
+					return false
+				}
+				if d.Done != nil && spent != (llm.Usage{}) {
+					whole := *d.Done
+					whole.Usage = whole.Usage.Add(spent)
+					d.Done = &whole
+				}
 				shown = shown || d.Text != ""
 				return yield(d, err)
 			})
+			if dropped {
+				err = errNoOutput
+			}
 			if err == nil {
 				return
 			}
@@ -123,6 +140,19 @@ func (m *retryModel) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.De
 			}
 		}
 	}
+}
+
+// errNoOutput is the failure of an attempt whose reply says nothing.
+var errNoOutput = errors.New("the model produced no output")
+
+// dropsReply reports whether a reply, nil if it is not complete, is not passed on because it says nothing and another
+// attempt may say more.
+func (s *retryState) dropsReply(r *llm.Reply) bool {
+	if r == nil || !s.Output || s.attempt >= s.Attempts || !s.If(errNoOutput) {
+		return false
+	}
+	_, useless := r.DescribeFlaw()
+	return useless
 }
 
 // sendOnce sends one request. The error is also nil if the reader stopped reading.

@@ -60,6 +60,15 @@ func (a *Agent) ValidationFailure() error {
 	return spec.ValidationFailure(a.Findings)
 }
 
+// FindingsForRun returns the findings that are shown when the agent runs: those of the validator only if the file does not
+// disable it.
+func (a *Agent) FindingsForRun() []strictyaml.Finding {
+	if a.Config != nil || a.File.Settings.ValidateBeforeRun {
+		return a.Findings
+	}
+	return slices.DeleteFunc(slices.Clone(a.Findings), func(f strictyaml.Finding) bool { return f.Class == strictyaml.ClassValidate })
+}
+
 // ScriptFiles returns the files that may run as scripts: those of its tools and
 // of its script nodes. The paths of script nodes are as in the file.
 func (a *Agent) ScriptFiles() []string {

@@ -22,7 +22,9 @@ func appendBreakPlaces(list []BreakPlace, a *Agent, below BreakPlace, above map[
 	maps := map[string]string{} // the map that runs a node, by the node
 	for _, n := range a.File.Nodes {
 		if n.Branch != nil {
-			maps[n.Branch.To] = n.ID + "/"
+			for _, id := range n.Branch.Nodes() {
+				maps[id] = n.ID + "/"
+			}
 		}
 	}
 	for _, n := range a.File.Nodes {

@@ -347,6 +347,9 @@ func nodeData(n *spec.Node) *jsonvalue.Object {
 	case *mapNode:
 		put(o, "over", b.over.String(), "as", b.As, "branch", b.To, "collect_into", b.CollectInto,
 			"output_key", b.OutputKey, "max_concurrency", count(b.MaxConcurrency), "queue", maybe(n.QueueName()))
+		if b.OnFailure != spec.OnFailureStop {
+			put(o, "on_failure", b.OnFailure)
+		}
 	case *llmNode:
 		llmData(o, n, b)
 	case *ragNode:

@@ -2,6 +2,7 @@ package flow
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -104,5 +105,35 @@ func TestProofFindsNothingInSoundGraphs(t *testing.T) {
 	}
 	if diff := cmp.Diff(unset, found); diff != "" {
 		t.Errorf("(-listed +found):\n%s", diff)
+	}
+}
+
+// A graph that disables the validator shows none of its findings when it runs; the others, and those of check, stay.
+func TestFindingsForRun(t *testing.T) {
+	text := "name: g\nsettings: {validate_before_run: %v}\nstart: a\nnodes:\n  a: {type: end, output: '{{gone}}', next: nowhere, extra: 1}\n"
+	for _, validates := range []bool{true, false} {
+		dir := t.TempDir()
+		writeCaseFile(t, dir, "graph.yaml", fmt.Sprintf(text, validates))
+		a, err := Load(dir, Host{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		byClass := func(found []strictyaml.Finding) map[strictyaml.Class]int {
+			n := map[strictyaml.Class]int{}
+			for _, f := range found {
+				n[f.Class]++
+			}
+			return n
+		}
+		want := byClass(a.Findings)
+		if want[strictyaml.ClassValidate] == 0 || len(want) < 2 {
+			t.Fatalf("the file has the findings %v", a.Findings)
+		}
+		if !validates {
+			delete(want, strictyaml.ClassValidate)
+		}
+		if diff := cmp.Diff(want, byClass(a.FindingsForRun())); diff != "" {
+			t.Errorf("validate_before_run %v (-want +got):\n%s", validates, diff)
+		}
 	}
 }

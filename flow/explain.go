@@ -9,8 +9,10 @@ import (
 	"time"
 
 	"raddle.dev/agent"
+	"raddle.dev/flow/spec"
 	"raddle.dev/graph"
 	"raddle.dev/internal/base/pattern"
+	"raddle.dev/internal/base/wording"
 	"raddle.dev/llm"
 )
 
@@ -212,4 +214,42 @@ func childCause(err error) error {
 		err = step.Tasks[0].Err
 	}
 	return err
+}
+
+// maxReason is how many characters of a reason a sentence has.
+const maxReason = 160
+
+// DescribeFailure says what a failure that [ReadFailure] has read means for what the node was to write: the end of a
+// sentence about the node, such as "whose reply was not JSON".
+func DescribeFailure(reason string) string {
+	switch {
+	case strings.HasPrefix(reason, extractionFailed):
+		return "whose reply was not JSON"
+	case strings.Contains(reason, scriptNotJSON), strings.Contains(reason, scriptNotObject), strings.HasPrefix(reason, "Failed to merge output from script"):
+		return "whose output was not a JSON object"
+	case strings.Contains(reason, "produced no output"):
+		return "which printed nothing"
+	}
+	first, _, _ := strings.Cut(reason, "\n")
+	return "which had failed: " + wording.CutText(first, maxReason, "…")
+}
+
+// ListWriters returns the nodes of a file that are to write a key of the state: those whose fields name it, or else those
+// that may write any key.
+func ListWriters(f *spec.File, key string) (ids []string) {
+	var others []string
+	for _, n := range f.Nodes {
+		byUpdate := slices.ContainsFunc(n.Updates, func(u spec.Update) bool { return u.Key == key })
+		byBranch := n.Branch != nil && (n.Branch.CollectInto == key || n.CountsKey() == key)
+		switch {
+		case byUpdate, byBranch, slices.Contains(n.SchemaProperties(), key):
+			ids = append(ids, n.ID)
+		case n.WritesAnyKey():
+			others = append(others, n.ID)
+		}
+	}
+	if ids == nil {
+		return others
+	}
+	return ids
 }

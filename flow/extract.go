@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"context"
 	"errors"
 	"strings"
 
@@ -37,7 +38,48 @@ func (nr *nodeRun) extractData(use modelUse, schema any, text string) (any, erro
 		}
 		reply = answer
 	}
-	return nil, errors.New(extractionError(reply))
+	return nil, &noDataError{extractionError(reply)}
+}
+
+// noDataError says that no reply was JSON, neither of the node's model nor of the extractor.
+type noDataError struct{ text string }
+
+func (e *noDataError) Error() string { return e.text }
+
+// effectNoData is the name of the effect that records that replies gave no data, so that a resumed run asks again
+// instead of reading them again.
+const effectNoData = "no data"
+
+// asksAgain reports whether a node that failed with err asks its models again, because an earlier drive has failed with
+// the replies that are recorded. In the drive in which it fails, it records that.
+func (nr *nodeRun) asksAgain(err error) (again bool, fault error) {
+	if !errors.As(err, new(*noDataError)) || nr.Err() != nil {
+		return false, nil
+	}
+	again = true
+	_, fault = graph.Do(nr, effectNoData, func(context.Context) (bool, error) {
+		again = false
+		return true, nil
+	})
+	return again && fault == nil, fault
+}
+
+// extractAgain is extractData for a text that is recorded: if an earlier drive could not get data from it, the extractor is
+// asked again.
+func (nr *nodeRun) extractAgain(use modelUse, schema any, text string) (any, error) {
+	for {
+		value, err := nr.extractData(use, schema, text)
+		if err == nil {
+			return value, nil
+		}
+		again, fault := nr.asksAgain(err)
+		if fault != nil {
+			return nil, fault
+		}
+		if !again {
+			return nil, err
+		}
+	}
 }
 
 // schemaHint returns the text that asks a model for an answer that matches a
@@ -107,7 +149,10 @@ func repairPrompt(schema any, previous string) string {
 		extractorPrompt(schema, previous)
 }
 
+// extractionFailed begins the text of an extraction that failed.
+const extractionFailed = "Structured-output extractor failed to produce valid JSON"
+
 // extractionError returns the text of an extraction that failed twice.
 func extractionError(previous string) string {
-	return "Structured-output extractor failed to produce valid JSON after repair retry. Last response:\n" + previous
+	return extractionFailed + " after repair retry. Last response:\n" + previous
 }

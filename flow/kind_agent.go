@@ -79,7 +79,7 @@ func (b *agentNode) run(nr *nodeRun) error {
 	}
 	value := any(text)
 	if nr.node.OutputSchema != nil {
-		if value, err = nr.extractData(modelUse{retry: retryPolicy(nr.agent, nil, 1)}, nr.node.OutputSchema, text); err != nil {
+		if value, err = nr.extractAgain(modelUse{retry: retryPolicy(nr.agent, nil, 1)}, nr.node.OutputSchema, text); err != nil {
 			return newChainError(fmt.Sprintf("Agent '%s' output failed structured-output extraction", b.agent), err)
 		}
 	}

@@ -121,21 +121,50 @@ func (b *llmNode) usesTools(a *Agent, n *spec.Node) bool {
 // run holds one conversation with a model. A failure is a result too:
 // state_updates can read it, and it has a route.
 func (b *llmNode) run(nr *nodeRun) error {
-	answer, err := b.askWithRetry(nr)
-	if isWaiting(err) {
-		return err
-	}
-	if err != nil {
-		return b.followFailure(nr, "LLM node failed: ", "llm node failed: ", err)
-	}
-	value := any(answer)
-	if nr.node.OutputSchema != nil {
-		if value, err = nr.extractData(modelUse{b.model, retryPolicy(nr.agent, b.patience, 1)}, nr.node.OutputSchema, answer); err != nil {
+	for {
+		value, failed, err := b.askForValue(nr)
+		switch {
+		case err == nil:
+			nr.applyResult(value)
+			return nr.goNext()
+		case isWaiting(err):
+			return err
+		case failed == failedReply:
+			return b.followFailure(nr, "LLM node failed: ", "llm node failed: ", err)
+		}
+		if !b.endsWithFailure(nr, err) {
 			return b.followFailure(nr, "LLM node structured-extraction failed: ", "llm node structured extraction failed: ", err)
 		}
+		again, fault := nr.asksAgain(err)
+		if fault != nil {
+			return fault
+		}
+		if !again {
+			return err
+		}
 	}
-	nr.applyResult(value)
-	return nr.goNext()
+}
+
+// These say what of an llm node has failed.
+const (
+	failedReply = iota
+	failedData
+)
+
+// askForValue asks the model, and returns its reply, or with a schema the data in it. With an error, failed says what has
+// failed.
+func (b *llmNode) askForValue(nr *nodeRun) (value any, failed int, err error) {
+	answer, err := b.askWithRetry(nr)
+	if err != nil || nr.node.OutputSchema == nil {
+		return answer, failedReply, err
+	}
+	value, err = nr.extractData(modelUse{b.model, retryPolicy(nr.agent, b.patience, 1)}, nr.node.OutputSchema, answer)
+	return value, failedData, err
+}
+
+// endsWithFailure reports whether the run, or the item of a map, ends with a failure of the node.
+func (b *llmNode) endsWithFailure(nr *nodeRun, err error) bool {
+	return isFatal(nr, err) || nr.branch && b.fallback == ""
 }
 
 // applyResult stores a node's result in its state.
@@ -149,7 +178,7 @@ func (nr *nodeRun) applyResult(value any) {
 
 // followFailure follows the route of a failure: fallback, else next.
 func (b *llmNode) followFailure(nr *nodeRun, result, log string, err error) error {
-	if isFatal(nr, err) || nr.branch && b.fallback == "" {
+	if b.endsWithFailure(nr, err) {
 		return err
 	}
 	if err := nr.recordFailure(outermostText(err)); err != nil {
@@ -185,7 +214,14 @@ func (b *llmNode) askWithRetry(nr *nodeRun) (string, error) {
 		ctx = limited
 	}
 	if b.usesTools(nr.agent, nr.node) && b.maxAttempts > 0 {
-		return b.useTools(ctx, nr, req)
+		if nr.said == nil { // a task calls its child once
+			answer, err := b.useTools(ctx, nr, req)
+			if err != nil {
+				return "", err
+			}
+			nr.said = &answer
+		}
+		return *nr.said, nil
 	}
 	if b.maxAttempts == 0 {
 		return "", spec.Errorf("llm node exhausted retries")

@@ -550,16 +550,22 @@ type scriptResult struct {
 	Rounded string // the first whole number that is too large to be stored exactly
 }
 
+// These are the texts for output that is not a JSON object.
+const (
+	scriptNotJSON   = "Script output must be valid JSON"
+	scriptNotObject = "Script output must be a JSON object, not array or primitive"
+)
+
 // parseScriptOutput decodes the standard output of a script: one JSON object. A
 // _next that is not a string is ignored.
 func parseScriptOutput(stdout string) (scriptResult, error) {
 	v, rounded, err := jsonvalue.ParseRounded([]byte(strings.TrimSpace(stdout)))
 	if err != nil {
-		return scriptResult{}, spec.Errorf("Script output must be valid JSON: %w", err)
+		return scriptResult{}, spec.Errorf(scriptNotJSON+": %w", err)
 	}
 	writes, ok := v.(*jsonvalue.Object)
 	if !ok {
-		return scriptResult{}, spec.Errorf("Script output must be a JSON object, not array or primitive")
+		return scriptResult{}, spec.Errorf(scriptNotObject)
 	}
 	r := scriptResult{Writes: writes, Rounded: rounded}
 	if next, ok := writes.Get(nextKey); ok {

@@ -38,6 +38,7 @@ type nodeRun struct {
 
 	scopes map[string]*jsonvalue.Object // what the placeholders of the node read in each scope
 
+	said     *string    // what a conversation with tools has ended with; nil: there was none in this drive
 	announce *ModelCall // emitted when the model is called, not for a recorded reply
 }
 

@@ -160,6 +160,8 @@ func (r *runtime) runBranch(ctx context.Context, s graph.State, n *spec.Node, ou
 	}
 	result, ok := nr.writes.Get(output)
 	switch {
+	case n.OutputSchema != nil && nr.output != nil && !nr.updatesKey(output): // a property may have the name of the key
+		result = *nr.output
 	case ok:
 	case nr.output != nil:
 		result = *nr.output

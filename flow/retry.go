@@ -34,7 +34,7 @@ func retryPatience(a *Agent) time.Duration {
 // retryPolicy returns the rule of a node of a graph: its attempts, and patience only
 // if the node or its graph sets it.
 func retryPolicy(a *Agent, own *strictyaml.Seconds, attempts int) agent.Retry {
-	r := agent.Retry{Patience: -1, Attempts: attempts, If: mayPass, Failed: a.host.warnRetry}
+	r := agent.Retry{Patience: -1, Attempts: attempts, If: mayPass, Failed: a.host.warnRetry, Output: true}
 	if p := cmp.Or(own, a.File.Patience); p != nil {
 		r.Patience = patienceOf(*p)
 	}

@@ -19,6 +19,7 @@ import (
 
 	"raddle.dev/agent"
 	"raddle.dev/graph"
+	"raddle.dev/graph/history"
 	"raddle.dev/graph/journal"
 	"raddle.dev/llm"
 )
@@ -268,4 +269,46 @@ nodes:
 			}
 		}
 	})
+}
+
+// An empty reply is asked for again as long as attempts are left; the last one is a success with empty output.
+func TestMaxAttemptsOfEmptyReplies(t *testing.T) {
+	for _, c := range []struct {
+		attempts int
+		answers  []string
+		calls    int
+		output   string
+	}{
+		{1, []string{"", "late"}, 1, "[]"},
+		{3, []string{"", " \n", "third"}, 3, "[third]"},
+		{2, []string{"", "", "late"}, 2, "[]"},
+		{3, []string{"first", ""}, 1, "[first]"},
+	} {
+		m := &busyModels{answers: c.answers}
+		r := newResumable(t, map[string]string{"graph.yaml": fmt.Sprintf(`
+name: g
+model: fake:m
+start: a
+nodes:
+  a: {type: llm, prompt: p, max_attempts: %d, state_updates: {said: "{{output}}"}, next: e}
+  e: {type: end, output: "[{{said}}]"}
+`, c.attempts)})
+		res, err := r.driveIn(Host{Models: m})
+		if got := OutcomeOf(res).Output; err != nil || len(m.times) != c.calls || got != c.output {
+			t.Errorf("%d attempts, %q: %d calls, %q, %v", c.attempts, c.answers, len(m.times), got, err)
+		}
+		used := 0
+		for rec, err := range r.store.Read(t.Context(), "t", journal.Range{}) {
+			if e, _ := history.DecodeEntry(rec); err == nil && rec.Kind == journal.KindEffect && IsReply(e.ID) {
+				reply, err := ReadReply(rec.Data)
+				if err != nil {
+					t.Fatal(err)
+				}
+				used += reply.Usage.Output
+			}
+		}
+		if used != c.calls {
+			t.Errorf("%d attempts, %q: the journal says that %d tokens were used in %d calls", c.attempts, c.answers, used, c.calls)
+		}
+	}
 }

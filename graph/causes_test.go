@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"raddle.dev/graph"
+	"raddle.dev/graph/graphtest"
 	"raddle.dev/graph/history"
 )
 
@@ -213,5 +214,153 @@ func TestHandledFailuresAreNotKept(t *testing.T) {
 	}
 	if few, many := size(3), size(200); many > few+16 {
 		t.Errorf("a copy has %d bytes after 3 failures and %d after 200", few, many)
+	}
+}
+
+// partialGraph runs a child for some items, and writes what failed in it. The items 1 fail alone, 2 ends the run, and for 3 OnErrorIf panics.
+func partialGraph(items ...int) (*graph.Graph, error) {
+	item := graph.Last[int]("item")
+	done := graph.Append[int]("done")
+	lost := graph.Last[[]string]("lost")
+	child, err := graph.Compile(graph.Def{
+		Name:  "child",
+		Keys:  []graph.AnyKey{item, done},
+		Start: []string{"split"},
+		Nodes: []graph.Node{
+			{Name: "split", Routes: []string{"work"}, Run: func(context.Context, graph.State) (graph.Update, error) {
+				var u graph.Update
+				for _, i := range items {
+					u.Send = append(u.Send, graph.Send{To: "work", Overlay: []graph.Write{item.Set(i)}})
+				}
+				return u, nil
+			}},
+			{
+				Name:    "work",
+				OnError: graph.End,
+				OnErrorIf: func(err error) bool {
+					if strings.Contains(err.Error(), "odd") {
+						panic("OnErrorIf is asked")
+					}
+					return !strings.Contains(err.Error(), "fatal")
+				},
+				Run: func(ctx context.Context, s graph.State) (graph.Update, error) {
+					n, err := graph.Do(ctx, "call", func(context.Context) (int, error) { return item.Get(s), nil })
+					switch {
+					case err != nil:
+						return graph.Update{}, err
+					case n == 1:
+						return graph.Update{}, errors.New("no")
+					case n == 2:
+						return graph.Update{}, errors.New("fatal")
+					case n == 3:
+						return graph.Update{}, errors.New("odd")
+					}
+					return graph.Put(done.Set([]int{n})), nil
+				},
+			},
+		},
+		Edges: []graph.Edge{graph.NewEdge("work", graph.End)},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return graph.Compile(graph.Def{
+		Name:  "g",
+		Keys:  []graph.AnyKey{lost},
+		Start: []string{"each"},
+		Nodes: []graph.Node{
+			{Name: "each", Graph: child, Retry: graph.Retry{Attempts: 2}, Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
+				c, err := graph.Call(ctx)
+				if err != nil {
+					return graph.Update{}, err
+				}
+				again, err := graph.Do(ctx, "after", func(context.Context) (int, error) { return len(c.Failures), nil })
+				if err != nil {
+					return graph.Update{}, err
+				}
+				texts := []string{fmt.Sprint(again)}
+				for _, f := range c.Failures {
+					texts = append(texts, fmt.Sprintf("%s%s[%d]: %v", f.Path, f.Node, f.Index, f.Err))
+				}
+				return graph.Put(lost.Set(texts)), nil
+			}},
+		},
+		Edges: []graph.Edge{graph.NewEdge("each", graph.End)},
+	})
+}
+
+// The failures of a child are known to the node that called it, whenever the run is killed, displaced or refused.
+func TestChildFailures(t *testing.T) {
+	lost := graph.Last[[]string]("lost")
+	graphtest.Explore(t, func() graphtest.Subject {
+		return graphtest.Subject{Runner: func() (*graph.Runner, error) {
+			g, err := partialGraph(0, 1, 5, 1, 7)
+			return &graph.Runner{Graph: g}, err
+		}, Check: func(r graphtest.EndOfRun) error {
+			want := []string{"2", "each/work[2]: no", "each/work[4]: no"}
+			if got := lost.Get(r.State); !slices.Equal(got, want) {
+				return fmt.Errorf("failures %q, want %q", got, want)
+			}
+			if len(r.Failures) != 2 && r.Failures != nil { // nil: the end was read from the journal
+				return fmt.Errorf("the result has the failures %v", r.Failures)
+			}
+			return nil
+		}}
+	}, graphtest.ExploreOptions{Seed: 1, Runs: 200})
+}
+
+// A failure to which OnErrorIf does not apply ends the run, and its siblings are recorded.
+func TestOnErrorIf(t *testing.T) {
+	for _, c := range []struct {
+		items []int
+		want  string
+	}{
+		{[]int{0, 1, 2}, "fatal"},
+		{[]int{0, 1, 3}, "OnErrorIf is asked"},
+	} {
+		g, err := partialGraph(c.items...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := start(t, kept(g))
+		is(t, graph.Failed, res, err)
+		if !strings.Contains(err.Error(), c.want) {
+			t.Errorf("items %v: %v", c.items, err)
+		}
+	}
+}
+
+// A node that is retried after the call of its child has the failures of the child once, with a store and without.
+func TestChildFailuresAfterRetry(t *testing.T) {
+	child := compile(t, graph.Def{
+		Name:  "child",
+		Start: []string{"x"},
+		Nodes: []graph.Node{{Name: "x", OnError: graph.End, Run: fails("below")}},
+		Edges: []graph.Edge{edge("x", graph.End)},
+	})
+	for _, stored := range []bool{true, false} {
+		attempts := 0
+		seen := 0
+		r := &graph.Runner{Graph: compile(t, graph.Def{
+			Name:  "g",
+			Start: []string{"sub"},
+			Nodes: []graph.Node{{Name: "sub", Graph: child, Retry: graph.Retry{Attempts: 2}, Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
+				c, err := graph.Call(ctx)
+				if attempts++; attempts == 1 {
+					err = errors.New("after the call")
+				}
+				seen = len(c.Failures)
+				return graph.Update{}, err
+			}}},
+			Edges: []graph.Edge{edge("sub", graph.End)},
+		})}
+		if stored {
+			r = kept(r.Graph)
+		}
+		res, err := start(t, r)
+		is(t, graph.Done, res, err)
+		if seen != 1 || len(res.Failures) != 1 {
+			t.Errorf("stored %v: the node has seen %d failures, the result has %v", stored, seen, res.Failures)
+		}
 	}
 }

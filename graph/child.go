@@ -23,6 +23,10 @@ type Child struct {
 
 	// Value is that of the Halt that ended the child; nil: it ended without one.
 	Value any
+
+	// Failures are those that ended a path in the child or below it (OnError: End), in task order; nil: there are none.
+	// After a resume each Err has only the text of the failure.
+	Failures []*NodeError
 }
 
 // Call runs the child graph of the node that ctx belongs to, once per task, as part of
@@ -47,13 +51,14 @@ func Call(ctx context.Context, set ...Write) (Child, error) {
 	if err != nil {
 		return Child{}, err
 	}
+	status := Done
 	if !returned {
-		status, err := f.driveChild(ctx)
-		if a.saveChildOutcome(f, status, err); err != nil {
-			return Child{State: f.st.forReader()}, err
-		}
+		status, err = f.driveChild(ctx)
 	}
-	return Child{State: f.st.forReader(), Value: f.value}, nil
+	if a.saveChildOutcome(f, status, err); err != nil {
+		return Child{State: f.st.forReader(), Failures: f.failures}, err
+	}
+	return Child{State: f.st.forReader(), Value: f.value, Failures: f.failures}, nil
 }
 
 // beginCall starts the one call that an attempt may make.
@@ -102,7 +107,7 @@ func (a attempt) saveChildOutcome(f *frame, status Status, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	in := a.ensureInner()
-	in.failures, f.failures = append(in.failures, f.failures...), nil
+	in.failures = append(in.failures, f.failures...)
 	if in.below = f; a.drive.journal == nil && a.canRetry() {
 		in.kept, in.returned = f, err == nil && status == Done
 	}
@@ -291,10 +296,10 @@ func CallChild(ctx context.Context, name, kind string, set ...Write) (Child, err
 	c.frame = f
 	if status = Done; !returned {
 		if status, err = f.driveChild(ctx); err != nil {
-			return Child{State: f.st.forReader()}, err
+			return Child{State: f.st.forReader(), Failures: f.failures}, err
 		}
 	}
-	return Child{State: f.st.forReader(), Value: f.value}, nil
+	return Child{State: f.st.forReader(), Value: f.value, Failures: f.failures}, nil
 }
 
 // DropChild ends a named child permanently: a child that runs is cancelled and waited for,

@@ -125,6 +125,10 @@ type Node struct {
 	// it. If empty, the failure ends the run.
 	OnError string
 
+	// OnErrorIf reports whether OnError applies to a failure: one that it does not apply to ends the run. If nil, it
+	// applies to all. It must be pure; a panic in it is a failure of the node.
+	OnErrorIf func(error) bool
+
 	// Timeout is the longest time of one attempt. Then its context ends, and the attempt
 	// fails with ErrTimeout. If 0, there is no limit.
 	Timeout time.Duration

@@ -116,7 +116,7 @@ func (t *task) runAndFinish(siblings bool, hung error) bool {
 // finishTask passes a failure to OnError, and records the result of a task whose siblings
 // may still be running.
 func (t *task) finishTask(siblings bool) {
-	if t.err != nil && t.node().OnError != "" && !isModified(t.err) && (t.base.Err() == nil || t.isStepTimedOut()) && t.drive.fatalError() == nil {
+	if t.err != nil && t.node().OnError != "" && !isModified(t.err) && (t.base.Err() == nil || t.isStepTimedOut()) && t.drive.fatalError() == nil && t.isHandled() {
 		t.recovered = t.err
 		t.up = Update{failed: newHandledFailure(t.err)}
 		t.err = nil
@@ -125,6 +125,20 @@ func (t *task) finishTask(siblings bool) {
 	if t.err == nil && siblings && !t.waiting && !t.paused {
 		t.err = t.recordUpdate()
 	}
+}
+
+// isHandled reports whether OnError applies to the failure of the task.
+func (t *task) isHandled() (handled bool) {
+	if t.node().OnErrorIf == nil {
+		return true
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			handled = false
+			t.err = t.wrapNodeError(errors.Join(panics.NewError("OnErrorIf", p), t.err))
+		}
+	}()
+	return t.node().OnErrorIf(t.err)
 }
 
 // isStepTimedOut reports whether the time of the task's own step has passed.
@@ -211,6 +225,7 @@ func (t *task) runAttempts(hung error) bool {
 		t.mu.Lock()
 		if t.ended = t.attempts; t.inner != nil {
 			t.inner.ordinals, t.inner.below, t.inner.childSet, t.inner.fault = ordinal.Counter{}, nil, childSet{}, nil
+			t.inner.failures = nil // the next attempt opens its children again
 		}
 		t.mu.Unlock()
 		t.deliverEvent(TopicTask, TaskRetry{Attempt: t.attempts, MaxAttempts: retry.Attempts, After: after, Err: t.err})

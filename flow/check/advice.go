@@ -72,7 +72,9 @@ func allButBranches(f *spec.File) map[string]bool {
 	}
 	for _, n := range f.Nodes {
 		if n.Branch != nil {
-			delete(all, n.Branch.To)
+			for _, id := range n.Branch.Nodes() {
+				delete(all, id)
+			}
 		}
 	}
 	for _, n := range f.Nodes {

@@ -70,6 +70,12 @@ func settableKeys(f *spec.File) map[string]bool {
 		}
 		if b := n.Branch; b != nil {
 			set[b.CollectInto], set[b.As] = true, true
+			if n.CountsKey() != "" {
+				set[n.CountsKey()] = true
+			}
+			if b.Handler() != "" {
+				set[spec.ReasonKey] = true
+			}
 		}
 	}
 	return set

@@ -124,7 +124,7 @@ func (c *Checker) checkTargets() {
 			c.Add(strictyaml.Finding{
 				Severity: strictyaml.SeverityError, Code: "unknown-target", Node: n.ID,
 				Message: fmt.Sprintf("References non-existent node '%s' in %s", e.To, n.Label(e)),
-				Hint:    wording.SuggestNearest(e.To, ids, "`"), Pos: n.Source.ItemPositions(e.Field)(e.Item),
+				Hint:    suggestTarget(e, ids), Pos: n.Source.ItemPositions(e.Field)(e.Item),
 			})
 		}
 		for i, target := range n.Targets {
@@ -137,6 +137,15 @@ func (c *Checker) checkTargets() {
 			}
 		}
 	}
+}
+
+// suggestTarget returns what the target of an edge probably means, among the ids of the nodes and the words of the field.
+func suggestTarget(e spec.Edge, ids []string) string {
+	if e.Field != "on_failure" {
+		return wording.SuggestNearest(e.To, ids, "`")
+	}
+	words := strings.Join(spec.FailureWords, ", ") + " or the id of a node"
+	return cmp.Or(wording.SuggestNearest(e.To, slices.Concat(spec.FailureWords, ids), "`"), "write "+words)
 }
 
 func (c *Checker) checkCycles() {

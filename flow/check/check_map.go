@@ -2,7 +2,6 @@ package check
 
 import (
 	"slices"
-	"strings"
 
 	"raddle.dev/flow/spec"
 	"raddle.dev/internal/base/pattern"
@@ -39,14 +38,58 @@ func (c *Checker) mapBranches() {
 		if n.Branch == nil {
 			continue
 		}
-		branch := c.File.Node(n.Branch.To)
-		switch {
-		case branch == nil: // reported as a target
-		case branch.Type.BranchFault != "":
-			c.ErrorAt(n, n.At("branch"), "map-branch", "%s node points to branch '%s' %s", n.Kind(), branch.ID, branch.Type.BranchFault)
-		default:
-			c.branchNode(branch, n.Branch.OutputKey)
+		c.branchOf(n, "branch", n.Branch.To)
+		if h := n.Branch.Handler(); h == n.Branch.To {
+			c.ErrorAt(n, n.At("on_failure"), "map-handler", "%s node's `on_failure` names its own branch '%s', which has just failed; name another node, or stop, collect or skip", n.Kind(), h)
+		} else if h != "" {
+			c.branchOf(n, "on_failure", h)
 		}
+		c.countsKey(n)
+	}
+}
+
+// branchOf checks the node that a field of a map names.
+func (c *Checker) branchOf(n *spec.Node, field, id string) {
+	branch := c.File.Node(id)
+	switch {
+	case branch == nil: // reported as a target
+	case branch.Type.BranchFault != "" && field == "branch":
+		c.ErrorAt(n, n.At(field), "map-branch", "%s node points to branch '%s' %s", n.Kind(), branch.ID, branch.Type.BranchFault)
+	case branch.Type.BranchFault != "":
+		c.ErrorAt(n, n.At(field), "map-branch", "%s node's `%s` names '%s' %s", n.Kind(), field, branch.ID, branch.Type.BranchFault)
+	default:
+		c.branchNode(branch, n.Branch.OutputKey)
+	}
+}
+
+// countsKey checks that nothing else has the key under which a map keeps how many of its items have failed.
+func (c *Checker) countsKey(n *spec.Node) {
+	key := n.CountsKey()
+	if key == "" {
+		return
+	}
+	b := n.Branch
+	_, initial := c.File.InitialState.Get(key)
+	var other string
+	switch {
+	case b.CollectInto == key:
+		other = "its own `collect_into`"
+	case b.As == key:
+		other = "its own `as`"
+	case b.OutputKey == key:
+		other = "its own `output_key`"
+	case initial:
+		other = "`initial_state`"
+	case c.File.Reducer(key) != "":
+		other = "`reducers`"
+	}
+	for _, w := range c.File.Nodes {
+		if slices.Contains(writtenKeys(w), key) || w != n && w.Branch != nil && w.Branch.CollectInto == key {
+			other = "node '" + w.ID + "'"
+		}
+	}
+	if other != "" {
+		c.ErrorAt(n, n.At("on_failure"), "map-counts", "%s node with `on_failure` keeps its counts under its id, {{%s.failed}}, and %s has a key of that name; rename one of them", n.Kind(), key, other)
 	}
 }
 
@@ -64,11 +107,5 @@ func (c *Checker) branchNode(n *spec.Node, output string) {
 				"branch node '%s' writes state key '%s' via state_updates, but map branches may only write through their `output_key` ('%s'). "+
 					"Rename the write, or move the side effect outside the map.", n.ID, u.Key, output)
 		}
-	}
-	if properties := n.SchemaProperties(); properties != nil {
-		slices.Sort(properties)
-		c.ErrorAt(n, n.At("output_schema"), "map-branch-schema",
-			"branch node '%s' has an `output_schema` with top-level properties (%s); map branches must write only through their `output_key` ('%s'). "+
-				"Remove `output_schema`, or use state_updates to map the output explicitly.", n.ID, strings.Join(properties, ", "), output)
 	}
 }

@@ -18,8 +18,8 @@ import (
 // may have set any key, and parallel branches all keys that they may set.
 //
 // A node sets the keys of its state_updates. An llm or agent node that succeeds
-// also sets the properties of its output_schema, and a map sets collect_into. A
-// failure is followed if the file declares where it leads. A script or llm node
+// also sets the properties of its output_schema, and a map sets collect_into and
+// the key of its counts. A failure is followed if the file declares where it leads. A script or llm node
 // without fallback continues with next after a failure; this is not followed,
 // because then every use of its results would be reported.
 
@@ -169,6 +169,7 @@ func (p *prover) addSets(i int, n *spec.Node) {
 	}
 	if n.Branch != nil {
 		add(byCollect, n.Branch.CollectInto)
+		add(byCollect, n.CountsKey())
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"raddle.dev/flow/spec"
 	"raddle.dev/internal/base/strictyaml"
 )
 
@@ -65,11 +66,19 @@ func (p *prover) checkRead(flow *block, r read) {
 		return
 	}
 	for _, m := range p.regions.mapsOf[r.node] {
-		if flow.unset[m]&bit != 0 && p.f.Nodes[m].Branch.As != p.keys[r.key] {
+		if flow.unset[m]&bit != 0 && !p.isOfItem(m, r) {
 			p.found = append(p.found, miss{r, m})
 			return
 		}
 	}
+}
+
+// isOfItem reports whether what a node reads is set by the map that runs it: the item, and for the handler of failed items
+// the reason.
+func (p *prover) isOfItem(m int, r read) bool {
+	b := p.f.Nodes[m].Branch
+	key := p.keys[r.key]
+	return key == b.As || key == spec.ReasonKey && p.f.Nodes[r.node].ID == b.Handler()
 }
 
 // block is the analysis of 64 keys, with one bit for each key.

@@ -31,8 +31,10 @@ func (p *prover) findRegions() *regions {
 	work := 0
 	for i, n := range p.f.Nodes {
 		if n.Branch != nil {
-			if branch, ok := p.index[n.Branch.To]; ok {
-				r.mapsOf[branch] = append(r.mapsOf[branch], i)
+			for _, id := range n.Branch.Nodes() {
+				if branch, ok := p.index[id]; ok {
+					r.mapsOf[branch] = append(r.mapsOf[branch], i)
+				}
 			}
 		}
 		members := p.fanOut(i, n)

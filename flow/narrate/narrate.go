@@ -127,7 +127,7 @@ func (n *Narrator) Event(e graph.Event) {
 		}
 		n.started = true
 	case graph.TaskStarted:
-		if !f.talks && (!f.branch || e.Node != flow.MapStart) {
+		if !f.talks && (!f.branch || !flow.IsMapStep(e.Node)) {
 			n.printLine(f.indent, "%s%s (%s)", f.linePrefix(), e.Node, b.Kind)
 		}
 	case graph.StepCommitted:

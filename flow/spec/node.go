@@ -1,6 +1,8 @@
 package spec
 
 import (
+	"slices"
+
 	"raddle.dev/internal/base/jsonvalue"
 	"raddle.dev/internal/base/strictyaml"
 )
@@ -34,6 +36,47 @@ type Branch struct {
 	OutputKey      string // key of the branch's result
 	CollectInto    string // key of the array of results
 	MaxConcurrency *int   // nil: the graph's
+	// OnFailure is OnFailureStop, OnFailureCollect or OnFailureSkip, or the id of the node that runs for each item whose
+	// branch has failed.
+	OnFailure string
+}
+
+// What happens to an item whose branch has failed, and to the others.
+const (
+	OnFailureStop    = "stop"    // the node fails when all items have ended
+	OnFailureCollect = "collect" // the list of results has the failure at the place of the item
+	OnFailureSkip    = "skip"    // the list of results leaves the item out
+)
+
+// FailureWords are the values of on_failure that are not the id of a node.
+var FailureWords = []string{OnFailureStop, OnFailureCollect, OnFailureSkip}
+
+// ReasonKey is the key with the reason of the failure, which only the handler of a failed item sees.
+const ReasonKey = "error"
+
+// Handler returns the id of the node that runs for each failed item; "": there is none.
+func (b *Branch) Handler() string {
+	if slices.Contains(FailureWords, b.OnFailure) {
+		return ""
+	}
+	return b.OnFailure
+}
+
+// Nodes returns the ids of the nodes that run for items: the branch, and the handler if there is one.
+func (b *Branch) Nodes() []string {
+	if h := b.Handler(); h != "" && h != b.To {
+		return []string{b.To, h}
+	}
+	return []string{b.To}
+}
+
+// CountsKey returns the key under which the node keeps how many of its items have failed, which is its id; "": it fails
+// with its first failed item, and keeps nothing.
+func (n *Node) CountsKey() string {
+	if n.Branch == nil || n.Branch.OnFailure == OnFailureStop {
+		return ""
+	}
+	return n.ID
 }
 
 // QueueName returns the name of the node's queue; "": it has none.

@@ -34,6 +34,9 @@ type Content struct {
 	// Handled is, for a KindTask, why the task failed, if its node handles that with OnError.
 	Handled string
 
+	// Failures are, for a KindStep, those of its tasks and of the children that they called, which the run has survived.
+	Failures []Failure
+
 	// Reason is, for a KindEnd, why the drive stopped, if it failed, and Open are the ids of the
 	// questions that were open then.
 	Reason string
@@ -42,6 +45,22 @@ type Content struct {
 	// Due is, for a KindEnd of a run that waits, when the first of its timers and deadlines has come; zero: it waits
 	// for answers alone.
 	Due time.Time `json:",omitzero"`
+}
+
+// A Failure is one that a run has survived: OnError of its node handles it.
+type Failure struct {
+	// Path is that of the child frame, the nodes above, each with a '/', as in graph.NodeError; "" is the root.
+	Path string
+
+	// Node is the node, and Index its task's place among those of a Send; 0 for the others.
+	Node  string
+	Index int
+
+	// Text is the node's own error.
+	Text string
+
+	// Handler is the node that handles it; "": it has ended its path.
+	Handler string
 }
 
 // DecodeContent decodes the content of a record that was read with its data. It needs no
@@ -59,6 +78,10 @@ func newContent(r *journal.Record, b *record.Parts) (c Content, err error) {
 	switch r.Kind {
 	case journal.KindClaim, journal.KindStart, journal.KindCall, journal.KindStep, journal.KindEdit:
 		c.Keys = patchKeys(b.Patches)
+		for i := range b.Failures {
+			f := &b.Failures[i]
+			c.Failures = append(c.Failures, Failure{Path: f.Path, Node: f.Node, Index: f.Index, Text: f.Text, Handler: f.Handler})
+		}
 	case journal.KindTask:
 		u := record.TaskUpdate{}
 		if err := describeRecord(*r, u.Decode(b.Value)); err != nil {

@@ -29,6 +29,8 @@ type Run struct {
 	Usage     Usage            `json:"usage"`
 	// Warnings are about replies of models that are not full answers, and an agent's open items.
 	Warnings []string          `json:"warnings"`
+	Failures []runs.Failure    `json:"failures"` // that the run has survived, oldest first
+	Cause    *runs.Cause       `json:"cause"`    // of the failure with which it has ended; null: none is known
 	Calls    []runs.ToolCall   `json:"tool_calls"`
 	Searches []flow.Search     `json:"searches"` // in knowledge bases, with their results
 	Seconds  float64           `json:"active_seconds"`
@@ -59,6 +61,8 @@ func DescribeRun(ctx context.Context, p *app.Process, v *runs.View) (*Run, error
 		Path:      v.Path(),
 		Next:      append([]string{}, v.Snapshot.Next...),
 		Warnings:  append([]string{}, models.Flaws...),
+		Failures:  v.Failures(),
+		Cause:     v.FindCause(),
 		Calls:     append([]runs.ToolCall{}, v.ToolCalls()...),
 		Searches:  v.Searches(),
 		Seconds:   v.Snapshot.Active.Seconds(),

@@ -57,7 +57,24 @@ type boardRow struct {
 }
 
 // itemCounts are the items of a map.
-type itemCounts struct{ total, running, done, failed int }
+type itemCounts struct {
+	total, running, done, failed int
+
+	branch string // the node that runs for each item; "": it is not known yet
+}
+
+// begin sets what a map has sent.
+func (n *itemCounts) begin(sent []graph.Send) {
+	n.total = len(sent)
+	if n.total > 0 {
+		n.branch = sent[0].To
+	}
+}
+
+// counts reports whether a task is that of an item, and not of what handles failed ones.
+func (n *itemCounts) counts(ev graph.Event) bool {
+	return !flow.IsMapStep(ev.Node) && (n.branch == "" || n.branch == ev.Node)
+}
 
 // A runningCall is a call of a tool, and how far it is.
 type runningCall struct {
@@ -85,10 +102,12 @@ func (b *statusBoard) handleEvent(ev graph.Event) {
 	switch body := ev.Body.(type) {
 	case graph.TaskStarted:
 		if above := b.mapAbove(ev); above != nil {
-			if ev.Node == flow.MapStart {
+			if flow.IsMapStep(ev.Node) {
 				return
 			}
-			above.items.running++
+			if above.items.counts(ev) {
+				above.items.running++
+			}
 		}
 		r := b.ensureRow(b.rowPath(ev, body.Kind), ev.Time)
 		if above := b.mapAbove(ev); above != nil {
@@ -173,7 +192,10 @@ func (b *statusBoard) countItem(ev graph.Event, body graph.TaskDone) {
 	}
 	n := above.items
 	if ev.Node == flow.MapStart {
-		n.total = len(body.Update.Send)
+		n.begin(body.Update.Send)
+		return
+	}
+	if !n.counts(ev) {
 		return
 	}
 	if !body.Recorded {

@@ -36,7 +36,7 @@ type Reporter struct {
 
 	nodes     map[string]*reportedNode // that run, by their places
 	talks     map[string]bool          // paths of conversations
-	maps      map[string]*reportedMap  // that run, by their path
+	maps      map[string]*itemCounts   // that run, by their path
 	said      updates.Calls
 	reasoning map[string]*reasoning // by their places
 	members   map[string]*reportedMember
@@ -69,9 +69,6 @@ type reportedNode struct {
 	failed     string // why it has failed although the run continues; "": it has not
 }
 
-// reportedMap is a map that runs.
-type reportedMap struct{ total, done, failed int }
-
 // reportedMember is a spawned agent.
 type reportedMember struct {
 	since  time.Duration // on the stopwatch
@@ -87,7 +84,7 @@ type reasoning struct {
 // NewReporter returns what writes the lines about runs of an agent.
 func NewReporter(screen *term.Screen, look Look, a *flow.Agent) *Reporter {
 	r := &Reporter{screen: screen, look: look, agent: a, names: newAgentNames(a.Name, a.Config != nil), nodes: map[string]*reportedNode{},
-		talks: map[string]bool{"": a.Config != nil}, maps: map[string]*reportedMap{}, said: updates.Calls{Replies: updates.Replies{Replaces: true}},
+		talks: map[string]bool{"": a.Config != nil}, maps: map[string]*itemCounts{}, said: updates.Calls{Replies: updates.Replies{Replaces: true}},
 		reasoning: map[string]*reasoning{}, members: map[string]*reportedMember{}}
 	r.wide = nameWidth(a)
 	r.names.dot = look.dot
@@ -237,10 +234,10 @@ func (r *Reporter) startTask(ev graph.Event, b graph.TaskStarted) {
 	case slices.Contains(talkKinds, b.Kind) || ev.Path != "" && ev.Node == agent.NodeThink && b.Kind == "llm":
 		r.talks[ev.Path] = true
 		return
-	case r.talks[ev.Path] || ev.Node == flow.MapStart:
+	case r.talks[ev.Path] || flow.IsMapStep(ev.Node):
 		return
 	case b.Kind == mapKind && r.maps[ev.Path] == nil:
-		r.maps[path] = &reportedMap{}
+		r.maps[path] = &itemCounts{}
 	}
 	r.nodes[updates.PlaceOf(ev)] = &reportedNode{name: r.names.displayName(path), kind: b.Kind, path: path, since: ev.Time}
 }
@@ -249,8 +246,9 @@ func (r *Reporter) finishTask(ev graph.Event, b graph.TaskDone) {
 	if m := r.maps[ev.Path]; m != nil {
 		switch {
 		case ev.Node == flow.MapStart:
-			m.total = len(b.Update.Send)
+			m.begin(b.Update.Send)
 			return
+		case !m.counts(ev):
 		case b.Err != nil:
 			m.failed++
 		case !b.Waiting:

@@ -83,7 +83,7 @@ func (b *storyBuilder) addFact(f *fact) {
 		}
 	case journal.KindTask:
 		m.Node = publicPath(e.Path + e.What + "/")
-		if m.Failure = m.Handled; m.Failure != "" {
+		if m.Failure = taskReason(m.Handled); m.Failure != "" {
 			m.FailedNodes = []string{m.Node}
 		}
 	case journal.KindQuestion:
@@ -105,6 +105,15 @@ func (b *storyBuilder) addFact(f *fact) {
 		return
 	}
 	b.moments = append(b.moments, m)
+}
+
+// taskReason returns why a task has failed, in words for people and without the task: its moment names it.
+func taskReason(handled string) string {
+	reason := flow.PlainReason(handled)
+	if _, after, ok := strings.Cut(reason, "': "); ok && strings.HasPrefix(reason, "at node '") {
+		return after
+	}
+	return reason
 }
 
 // addEffect adds an intent, a result or a failure. A result replaces its intent.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"raddle.dev/internal/base/term"
 	"raddle.dev/internal/process/app"
 	"raddle.dev/internal/storage/runs"
 	"raddle.dev/internal/terminal/console"
@@ -23,6 +24,8 @@ type resumeOptions struct {
 	output   string
 	raw      bool
 	noStream bool
+
+	onlyFailed bool
 }
 
 func newResumeCommand(env *environment) *cobra.Command {
@@ -31,12 +34,16 @@ func newResumeCommand(env *environment) *cobra.Command {
 		Use:   "resume RUN",
 		Short: "Continue a run that waits, failed or was stopped",
 		Long: `RUN is the id of a run, or a unique prefix of it; last is the newest run, and last~1 the one before it.
-The run continues after its last recorded result. The prompt, the model and the variables stay the same.`,
+The run continues after its last recorded result. The prompt, the model and the variables stay the same.
+A run that has failed because a node before had given no data, such as a reply that was not JSON, continues at that node.
+--only-failed repeats only the failed items of a map. If the run continued without them (on_failure: collect or skip), that
+happens in a copy of the run, in which what follows the map runs again.`,
 		Example: `  raddle resume last --answer yes
   raddle resume last
   raddle resume last --answer review=yes --answer budget=100
   raddle resume last --accept-changes
-  raddle resume last --in-doubt skip`,
+  raddle resume last --in-doubt skip
+  raddle resume last --only-failed`,
 		Args:              checkArgCount(1, 1, "the id of a run"),
 		ValidArgsFunction: completeRuns(&env.opener, 1, func(r runs.Info) bool { return !r.Final && r.Status != runs.Running }),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -47,6 +54,7 @@ The run continues after its last recorded result. The prompt, the model and the 
 	flags.StringArrayVar(&opts.answers, "answer", nil, "answer a question: `[ID=]TEXT`; =TEXT if the text itself has a = (repeatable)")
 	flags.StringVar(&opts.inDoubt, "in-doubt", "", "what to do with calls that were interrupted: `retry`, skip or ask")
 	flags.BoolVar(&opts.AcceptChanges, "accept-changes", false, "continue although files of the agent have changed")
+	flags.BoolVar(&opts.onlyFailed, "only-failed", false, "repeat the failed items of a map, and nothing else that is done")
 	flags.BoolVar(&opts.Takeover, "takeover", false, "continue although a process that this machine cannot see, such as one of another machine or container, still holds the run")
 	flags.StringVar(&opts.Agent, "agent", "", "where the agent is now: `PATH`")
 	addOutputFlag(cmd, &opts.output, "write the result as `FORMAT`: text, json or stream-json")
@@ -76,7 +84,7 @@ func runResume(ctx context.Context, env *environment, opts resumeOptions, args [
 	opts.UIHooks = newUIHooks(ctx, env.Console, env.process, &env.foreground)
 	opts.InDoubt = doubt
 	opts.Mode = mode
-	run, err := env.process.ResumeRun(ctx, args[0], opts.ResumeOptions)
+	run, err := resumeOrRepeat(ctx, env, &opts, args[0])
 	// the process that created the result may have died before it printed it
 	if over, ok := errors.AsType[*runs.EndedError](err); ok {
 		if len(opts.answers) > 0 {
@@ -93,6 +101,20 @@ func runResume(ctx context.Context, env *environment, opts resumeOptions, args [
 	d.raw = opts.raw
 	d.inDoubt = doubt
 	return d.runWithAnswers(opts.answers)
+}
+
+// resumeOrRepeat prepares to continue a run, at the cause of its failure if that is known, or to repeat what has failed in
+// it.
+func resumeOrRepeat(ctx context.Context, env *environment, opts *resumeOptions, id string) (*app.Run, error) {
+	prepare := env.process.ResumeAtCause
+	if opts.onlyFailed {
+		prepare = env.process.RepeatFailed
+	}
+	run, said, err := prepare(ctx, id, opts.ResumeOptions)
+	if err == nil && said != "" {
+		env.PrintNote("raddle: %s", term.CleanLine(said))
+	}
+	return run, err
 }
 
 // printOver prints the result of a run that is over, as the run did.

@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -14,9 +13,7 @@ import (
 
 	"raddle.dev/agent"
 	"raddle.dev/graph"
-	"raddle.dev/internal/base/jsonvalue"
 	"raddle.dev/internal/base/term"
-	"raddle.dev/internal/base/wording"
 	"raddle.dev/internal/process/app"
 	"raddle.dev/internal/report/overview"
 	"raddle.dev/internal/report/question"
@@ -107,6 +104,9 @@ func formatRun(s *overview.Run, wholeState bool) string {
 	if row("reason", s.Reason); s.Cut {
 		row("reason", agent.InterruptReason)
 	}
+	if s.Cause != nil {
+		row("cause", term.CleanText(s.Cause.String()))
+	}
 	row("agent", s.Agent)
 	row("session", s.Session)
 	if r := s.Start; r != nil {
@@ -141,6 +141,7 @@ func formatRun(s *overview.Run, wholeState bool) string {
 	for _, w := range s.Warnings {
 		row("warning", term.CleanText(w))
 	}
+	row("failed", runview.FormatFailures(s.Failures, maxFailures))
 	row("found", runview.FormatSearches(s.Searches))
 	for _, q := range s.Questions {
 		row("question", question.FormatName(q)+": "+question.FormatPrompt(q, false))
@@ -152,7 +153,7 @@ func formatRun(s *overview.Run, wholeState bool) string {
 	if !s.Due.IsZero() && len(s.Questions) == 0 {
 		row("waits", runview.FormatUntil(s.Due))
 	}
-	row("state", stateText(s.State, s.Talks, wholeState))
+	row("state", runview.FormatState(s.State, s.Talks, wholeState))
 	row("points", runview.FormatPoints(s))
 	for _, f := range s.Forks {
 		row("fork", fmt.Sprintf("%s, at @%d", f.Run, f.At))
@@ -167,6 +168,9 @@ func formatRun(s *overview.Run, wholeState bool) string {
 	}
 	return text.String()
 }
+
+// maxFailures is how many failures of a run that it has survived are shown to people.
+const maxFailures = 10
 
 // maxSlow is how many of the slowest effects of a run are shown to people.
 const maxSlow = 3
@@ -213,115 +217,4 @@ func formatVariables(m map[string]string) string {
 	}
 	slices.Sort(list)
 	return strings.Join(list, ", ")
-}
-
-// maxStateLines is how many lines of a value of the state are shown, and maxStateText how many characters of a line.
-const (
-	maxStateLines = 3
-	maxStateText  = 160
-)
-
-// stateText returns a state as YAML, in the order of its keys, without empty values. If whole is not set, it cuts each
-// value after some lines, and of a conversation it leaves out what raddle keeps there itself.
-func stateText(state json.RawMessage, talks, whole bool) string {
-	v, err := jsonvalue.Parse(state)
-	o, ok := v.(*jsonvalue.Object)
-	if err != nil || !ok {
-		return string(state)
-	}
-	var b strings.Builder
-	for key, value := range o.All() {
-		if isEmptyValue(value) || !whole && talks && key != agent.Todo.Name() {
-			continue
-		}
-		lines := yamlLines(term.CleanText(key), value)
-		if more := len(lines) - maxStateLines; !whole && more > 1 {
-			lines = append(lines[:maxStateLines], fmt.Sprintf("  … %s: --state", wording.FormatCount(more, "more line")))
-		}
-		for _, l := range lines {
-			if !whole {
-				l = wording.CutText(l, maxStateText, "…")
-			}
-			b.WriteString(strings.TrimRight(term.CleanText(l), " ") + "\n")
-		}
-	}
-	return b.String()
-}
-
-// isEmptyValue reports whether a value of a state says nothing.
-func isEmptyValue(v any) bool {
-	switch v := v.(type) {
-	case nil:
-		return true
-	case string:
-		return v == ""
-	case []any:
-		return len(v) == 0
-	case *jsonvalue.Object:
-		return v.Len() == 0
-	}
-	return false
-}
-
-// yamlLines returns a member of a mapping as lines of YAML.
-func yamlLines(key string, v any) []string {
-	switch v := v.(type) {
-	case *jsonvalue.Object:
-		if v.Len() == 0 {
-			return []string{key + ": {}"}
-		}
-		lines := []string{key + ":"}
-		for k, member := range v.All() {
-			for _, l := range yamlLines(k, member) {
-				lines = append(lines, "  "+l)
-			}
-		}
-		return lines
-	case []any:
-		if len(v) == 0 {
-			return []string{key + ": []"}
-		}
-		lines := []string{key + ":"}
-		for _, item := range v {
-			for i, l := range yamlItem(item) {
-				if i == 0 {
-					l = "- " + l
-				} else {
-					l = "  " + l
-				}
-				lines = append(lines, l)
-			}
-		}
-		return lines
-	case string:
-		if strings.Contains(strings.TrimRight(v, "\n"), "\n") {
-			lines := []string{key + ": |"}
-			for l := range strings.SplitSeq(strings.TrimRight(v, "\n"), "\n") {
-				lines = append(lines, "  "+l)
-			}
-			return lines
-		}
-	}
-	return []string{key + ": " + story.ListValueLines([]byte(jsonvalue.Compact(v)))[0]}
-}
-
-// yamlItem returns an item of a list as lines of YAML, without its dash.
-func yamlItem(v any) []string {
-	switch v := v.(type) {
-	case *jsonvalue.Object:
-		var lines []string
-		for k, member := range v.All() {
-			lines = append(lines, yamlLines(k, member)...)
-		}
-		if len(lines) > 0 {
-			return lines
-		}
-	case []any:
-		if len(v) > 0 {
-			return yamlLines("", v)[1:]
-		}
-	}
-	lines := yamlLines("", v)
-	lines[0] = strings.TrimPrefix(lines[0], ": ")
-	return lines
 }

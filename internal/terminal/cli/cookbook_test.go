@@ -29,8 +29,34 @@ func TestCookbook(t *testing.T) {
 	defer rates.Close()
 	w := newWorkplace(t, "")
 	w.env = append(w.env, "RATES_URL="+rates.URL)
+	if recipes := runRecipes(t, w, guide.FindTopic("cookbook").Text); recipes < 7 {
+		t.Errorf("%d recipes", recipes)
+	}
+	if r := w.run("run", "-q", "./rate", "EUR XXX"); r.code != 70 || r.out != "The rate is not available now.\n" {
+		t.Errorf("a rate that does not exist: exit code %d, %s%s", r.code, r.out, r.err)
+	}
+}
+
+// The graphs of the guide about failures do what the page says.
+func TestFailuresGuide(t *testing.T) {
+	testneed.RequirePrograms(t, "bash", "python3")
+	var recipes []string
+	for _, section := range strings.Split(guide.FindTopic("failures").Text, "\n## ") {
+		if strings.Contains(section, "```yaml\n# ") {
+			recipes = append(recipes, section)
+		}
+	}
+	if n := runRecipes(t, newWorkplace(t, ""), "\n## "+strings.Join(recipes, "\n## ")); n < 1 {
+		t.Errorf("%d recipes", n)
+	}
+}
+
+// runRecipes writes the files of the sections of a guide that have some, checks their agents, and runs the commands. It returns the number of these
+// sections. Each has commands, and their output.
+func runRecipes(t *testing.T, w *workplace, text string) int {
+	t.Helper()
 	recipes := 0
-	for _, section := range strings.Split(guide.FindTopic("cookbook").Text, "\n## ")[1:] {
+	for _, section := range strings.Split(text, "\n## ")[1:] {
 		title, _, _ := strings.Cut(section, "\n")
 		agents := map[string]bool{}
 		commands := 0
@@ -63,12 +89,7 @@ func TestCookbook(t *testing.T) {
 			t.Errorf("%s: %d commands, agents %v", title, commands, agents)
 		}
 	}
-	if recipes < 7 {
-		t.Errorf("%d recipes", recipes)
-	}
-	if r := w.run("run", "-q", "./rate", "EUR XXX"); r.code != 70 || r.out != "The rate is not available now.\n" {
-		t.Errorf("a rate that does not exist: exit code %d, %s%s", r.code, r.out, r.err)
-	}
+	return recipes
 }
 
 // splitWords splits a command line into its words, some of which are in double quotes.

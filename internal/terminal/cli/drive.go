@@ -402,6 +402,11 @@ func (d *drivenRun) retryHint(err error) string {
 	if size := (*graph.StateSizeError)(nil); errors.As(err, &size) {
 		return "keep less in the state, or raise `max_state` in raddle's config.yaml, then continue: " + d.run.ResumeCommand()
 	}
+	if v, err := d.process.Runs.ReadView(context.Background(), d.run.ID); err == nil { // without it, the rest is still true
+		if cause := v.FindCause(); cause != nil {
+			return term.CleanLine(cause.String()) + "; continue there: " + d.run.ResumeCommand()
+		}
+	}
 	return "fix this, then continue: " + d.run.ResumeCommand()
 }
 

@@ -160,6 +160,7 @@ func listCommands(env *environment) []commandGroup {
 		}},
 		{"Runs", []*cobra.Command{
 			newRunsCommand(env),
+			newExplainCommand(&env.opener),
 			newInboxCommand(env),
 			newWakeCommand(env),
 			newWatchCommand(&env.opener),

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -177,22 +176,6 @@ func TestPlainPath(t *testing.T) {
 		if got := runs.PlainPath(journal); got != want {
 			t.Errorf("%q: %q, want %q", journal, got, want)
 		}
-	}
-}
-
-func TestStateIsShownByKey(t *testing.T) {
-	state := json.RawMessage(`{"prompt":"Build\nit","notes":[],"round":2,"todo":{"open":["a",{"b":1,"c":[]}],"n":"4"},"system":"","grants":null}`)
-	if d := cmp.Diff("prompt: |\n  Build\n  it\nround: 2\ntodo:\n  open:\n  - a\n  … 3 more lines: --state\n", stateText(state, false, false)); d != "" {
-		t.Error(d)
-	}
-	if d := cmp.Diff("prompt: |\n  Build\n  it\nround: 2\ntodo:\n  open:\n  - a\n  - b: 1\n    c: []\n  n: \"4\"\n", stateText(state, true, true)); d != "" {
-		t.Error(d)
-	}
-	if d := cmp.Diff("todo:\n  open:\n  - a\n  … 3 more lines: --state\n", stateText(state, true, false)); d != "" {
-		t.Error(d)
-	}
-	if got := stateText(json.RawMessage("[1]"), false, false); got != "[1]" {
-		t.Error(got)
 	}
 }
 

@@ -220,7 +220,7 @@ func (w *runWatcher) printStarted(b graph.RunStarted) {
 
 // noteFindings writes what is wrong with an agent, although it can run. It leaves out what the run itself says.
 func noteFindings(con *console.Console, p *app.Process, a *flow.Agent) {
-	for _, f := range append(slices.Clip(a.Findings), a.UnreadyChildren()...) {
+	for _, f := range append(slices.Clip(a.FindingsForRun()), a.UnreadyChildren()...) {
 		if f.Severity != strictyaml.SeverityInfo && f.Code != flow.ProjectFinding {
 			con.PrintNote("%s", findingLook(p, con.Screen.Colors).FormatFinding(f))
 		}

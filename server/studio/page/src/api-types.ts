@@ -96,6 +96,14 @@ export interface Breaks {
   breaks: Break[]; // nodes of the run's graph, or of graphs that it calls (call/node); before the node, or after it with after
 }
 
+export interface Cause {
+  at: number;
+  from: number;
+  key: string;
+  node: string;
+  reason: string;
+}
+
 export interface Change {
   is?: unknown;
   key: string;
@@ -172,6 +180,12 @@ export interface Entry {
   said?: string;
   seen?: SeenFile[];
   visit?: string;
+}
+
+export interface Failure {
+  at: number;
+  error: string;
+  node: string;
 }
 
 export interface File {
@@ -544,9 +558,11 @@ export interface Run {
   agent: string;
   answers: RunsAnswer[] | null;
   at?: number;
+  cause: Cause;
   checkpoints: Checkpoint[] | null;
   due?: string;
   exit_code: number | null;
+  failures: Failure[] | null;
   forks: Point[] | null;
   from?: Point;
   graph?: string;
