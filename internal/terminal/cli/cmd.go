@@ -107,6 +107,8 @@ func refuseWords(op *opener) cobra.PositionalArgs {
 			next = "did you mean: " + cmd.CommandPath() + " " + near + "?"
 		case app.IsPath(args[0]) || slices.ContainsFunc(op.openWithFaults().ListAgents(), func(a app.Place) bool { return a.Name == args[0] }):
 			next = "to run an agent: raddle run " + wording.QuoteWord(args[0])
+		case !cmd.HasParent():
+			next = "as a question: raddle ask " + strings.Join(args, " ") + "; the commands: raddle --help"
 		}
 		return badUsage(next, "unknown command %q", args[0])
 	}

@@ -21,6 +21,7 @@ import (
 	"raddle.dev/internal/report/question"
 	"raddle.dev/internal/storage/runs"
 	"raddle.dev/internal/terminal/console"
+	"raddle.dev/internal/terminal/prompting"
 )
 
 func newToolsCommand(op *opener) *cobra.Command {
@@ -244,7 +245,7 @@ func takeArguments(con *console.Console, args []string) (words []string, argumen
 		return nil, nil, badUsage("write the agent, the tool, and its arguments as one word", "unexpected argument %q", args[most])
 	}
 	if last == "-" {
-		if last, err = readAll(con.In); err != nil {
+		if last, err = prompting.ReadText(con.In); err != nil {
 			return nil, nil, err
 		}
 	}

@@ -33,7 +33,7 @@ func Main(args []string) int {
 
 	return runGuarded(env.Console, func() int {
 		root := newRootCommand(env)
-		root.SetArgs(commandline.RewriteArgs(args))
+		root.SetArgs(env.completeLine(root, commandline.RewriteArgs(args)))
 		return finishCommand(&env.opener, root.Execute())
 	})
 }
@@ -151,6 +151,7 @@ func listCommands(env *environment) []commandGroup {
 	return []commandGroup{
 		{"Run", []*cobra.Command{
 			newRunCommand(env),
+			newAskCommand(env),
 			newChatCommand(env),
 			newResumeCommand(env),
 			newReplayCommand(env),
