@@ -8,7 +8,7 @@ import (
 // Commands are the words that a command line may begin with. A test compares
 // them with the commands.
 var Commands = []string{
-	"acp", "agents", "answer", "ask", "chat", "check", "completion", "config", "doctor", "graph", "help", "inbox", "info", "init", "login", "logout", "mcp", "memory",
+	"acp", "agents", "answer", "ask", "chat", "check", "completion", "config", "doctor", "examples", "graph", "help", "inbox", "info", "init", "login", "logout", "mcp", "memory",
 	"models", "rag", "replay", "resume", "run", "runs", "sandbox", "schema", "serve", "store", "studio", "test", "tools", "version", "watch", "workers", "__complete", "__completeNoDesc",
 }
 

@@ -17,7 +17,7 @@ func newAgentsCommand(op *opener) *cobra.Command {
 	return newGroup(op, &cobra.Command{
 		Use:     "agents COMMAND",
 		Short:   "List, show, create, install and publish agents",
-		Example: "  raddle agents ls\n  raddle agents new helper\n  raddle agents show helper\n  raddle agents install",
+		Example: "  raddle agents ls\n  raddle agents new helper\n  raddle agents show coder\n  raddle agents install",
 	}, newAgentsLsCommand(op), newAgentsShowCommand(op), newAgentsNewCommand(op), newAgentsInstallCommand(op), newAgentsPublishCommand(op))
 }
 
@@ -86,7 +86,7 @@ func newAgentsShowCommand(op *opener) *cobra.Command {
 	return newOutputCommand(op, "write it as `FORMAT`: text or json", runAgentsShow, &cobra.Command{
 		Use:               "show AGENT",
 		Short:             "Show an agent without running it, as info --agent does",
-		Example:           "  raddle agents show examples/assistant",
+		Example:           "  raddle agents show coder",
 		Args:              checkArgCount(1, 1, "the agent"),
 		ValidArgsFunction: completeAgents(op),
 	})
@@ -191,7 +191,7 @@ func newAgentsPublishCommand(op *opener) *cobra.Command {
 		Long: `Runs that start afterwards can continue with these files wherever the store can be reached, also after the agent has changed. On a
 server, PostgreSQL or Redis, every run does this at its start. The files of the agents that it names are included. What begins
 with a dot, knowledge bases, and what .gitignore and .raddleignore list are left out. A file with a secret is an error.`,
-		Example:           "  raddle agents publish helper",
+		Example:           "  raddle agents publish coder",
 		Args:              checkArgCount(1, 1, "the agent"),
 		ValidArgsFunction: completeAgents(op),
 	})

@@ -1,0 +1,116 @@
+// Package gallery lists, copies and prepares the examples that are part of the program, for a person at a terminal.
+package gallery
+
+import (
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"strings"
+
+	"raddle.dev/examples"
+	"raddle.dev/internal/base/failure"
+	"raddle.dev/internal/base/term"
+	"raddle.dev/internal/base/wording"
+	"raddle.dev/internal/storage/config"
+	"raddle.dev/internal/terminal/console"
+)
+
+// Names returns the names of the examples.
+func Names() (names []string) {
+	for _, e := range examples.List() {
+		names = append(names, e.Name)
+	}
+	return names
+}
+
+// find returns the example with a name, also with the directory before it.
+func find(name string) (examples.Example, error) {
+	name = strings.TrimPrefix(filepath.ToSlash(filepath.Clean(name)), "examples/")
+	e, ok := examples.Find(name)
+	if !ok {
+		next := wording.SuggestNearest(name, Names(), "")
+		if next == "" {
+			next = "the examples are " + strings.Join(Names(), ", ")
+		}
+		return e, failure.NewUsage(next, "there is no example %q", name)
+	}
+	return e, nil
+}
+
+// PrintList lists the examples in a format.
+func PrintList(con *console.Console, format string) error {
+	err := con.PrintResult(format, examples.List(), func() string {
+		return term.FormatRows(examples.List(),
+			term.NewColumn("EXAMPLE", func(e examples.Example) string { return e.Name }),
+			term.NewColumn("WHAT IT SHOWS", func(e examples.Example) string { return e.About }),
+			term.NewColumn("NEEDS", func(e examples.Example) string { return e.Needs }))
+	})
+	con.PrintNote("next: raddle examples run hello; raddle examples copy hello writes it here, to read and change")
+	return err
+}
+
+// Copy writes examples below the directory examples of dir, and says what to do next. Without names it writes all that
+// are not there.
+func Copy(con *console.Console, dir string, names []string) error {
+	all := len(names) == 0
+	if all {
+		names = Names()
+	}
+	for _, name := range names {
+		e, err := find(name)
+		if err != nil {
+			return err
+		}
+		shown := filepath.Join("examples", filepath.FromSlash(e.Name))
+		_, err = examples.Copy(e, filepath.Join(dir, "examples"))
+		switch {
+		case errors.Is(err, fs.ErrExist) && all:
+			con.PrintNote("%s is there already", shown)
+			continue
+		case errors.Is(err, fs.ErrExist):
+			return failure.NewUsage("remove it, or copy the example elsewhere: cd there first", "%s exists, and nothing was written to it", shown)
+		case err != nil:
+			return err
+		}
+		con.Out.PrintText(shown)
+		con.PrintNote("next: raddle run %s%s", shown, quotedPrompt(e))
+	}
+	return nil
+}
+
+// quotedPrompt returns the prompt of an example as a part of a command.
+func quotedPrompt(e examples.Example) string {
+	if e.Prompt == "" {
+		return ""
+	}
+	return ` "` + e.Prompt + `"`
+}
+
+// A Prepared example can be run.
+type Prepared struct {
+	Work   string // the directory in which it works
+	Agent  string // its path there
+	Prompt string
+}
+
+// Prepare writes the examples to the cache of the program and returns how to run one of them. Without words, its prompt
+// is the one that its transcript knows.
+func Prepare(dirs config.Dirs, name string, words []string) (Prepared, error) {
+	e, err := find(name)
+	if err != nil {
+		return Prepared{}, err
+	}
+	root, err := examples.Unpack(filepath.Join(dirs.Cache, "examples"))
+	if err != nil {
+		return Prepared{}, err
+	}
+	p := Prepared{
+		Work:   root,
+		Agent:  filepath.Join("examples", filepath.FromSlash(e.Name)),
+		Prompt: strings.Join(words, " "),
+	}
+	if p.Prompt == "" {
+		p.Prompt = e.Prompt
+	}
+	return p, nil
+}
