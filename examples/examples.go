@@ -23,8 +23,8 @@ type Example struct {
 	Needs  string `json:"needs,omitempty"`  // programs
 }
 
-// List returns the examples, the simplest one first.
-func List() []Example {
+// ListAll returns the examples, the simplest one first.
+func ListAll() []Example {
 	return []Example{
 		{
 			Name:   "hello",
@@ -78,9 +78,9 @@ func List() []Example {
 	}
 }
 
-// Find returns the example with a name.
-func Find(name string) (Example, bool) {
-	for _, e := range List() {
+// FindExample returns the example with a name.
+func FindExample(name string) (Example, bool) {
+	for _, e := range ListAll() {
 		if e.Name == name {
 			return e, true
 		}
@@ -88,9 +88,9 @@ func Find(name string) (Example, bool) {
 	return Example{}, false
 }
 
-// Copy writes the files of an example to its directory below dir, and returns that directory. It overwrites nothing:
+// CopyTo writes the files of an example to its directory below dir, and returns that directory. It overwrites nothing:
 // a directory that exists is an error, for [errors.Is] with [fs.ErrExist].
-func Copy(e Example, dir string) (place string, err error) {
+func CopyTo(e Example, dir string) (place string, err error) {
 	place = filepath.Join(dir, filepath.FromSlash(e.Name))
 	if _, err := os.Lstat(place); err == nil {
 		return place, fs.ErrExist
@@ -102,9 +102,9 @@ func Copy(e Example, dir string) (place string, err error) {
 	return place, os.CopyFS(place, files)
 }
 
-// Unpack writes all examples below the directory examples of a directory in dir whose name changes with their contents,
+// UnpackAll writes all examples below the directory examples of a directory in dir whose name changes with their contents,
 // unless they are there, and returns that directory.
-func Unpack(dir string) (root string, err error) {
+func UnpackAll(dir string) (root string, err error) {
 	digest := sha256.New()
 	err = fs.WalkDir(embedded, ".", func(name string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
@@ -118,8 +118,8 @@ func Unpack(dir string) (root string, err error) {
 		return "", err
 	}
 	root = filepath.Join(dir, hex.EncodeToString(digest.Sum(nil))[:12])
-	for _, e := range List() {
-		if _, err := Copy(e, filepath.Join(root, "examples")); err != nil && !errors.Is(err, fs.ErrExist) {
+	for _, e := range ListAll() {
+		if _, err := CopyTo(e, filepath.Join(root, "examples")); err != nil && !errors.Is(err, fs.ErrExist) {
 			return "", err
 		}
 	}

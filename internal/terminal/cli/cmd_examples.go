@@ -13,7 +13,7 @@ import (
 )
 
 func newExamplesCommand(env *environment) *cobra.Command {
-	complete := cobra.FixedCompletions(gallery.Names(), cobra.ShellCompDirectiveNoFileComp)
+	complete := cobra.FixedCompletions(gallery.ListNames(), cobra.ShellCompDirectiveNoFileComp)
 	var output string
 	ls := &cobra.Command{
 		Use:   "ls",
@@ -39,7 +39,7 @@ func newExamplesCommand(env *environment) *cobra.Command {
 		Short:             "Write examples to the directory examples, to read and change",
 		Example:           "  raddle examples copy triage\n  raddle examples copy",
 		ValidArgsFunction: complete,
-		RunE:              func(_ *cobra.Command, args []string) error { return gallery.Copy(env.Console, ".", args) },
+		RunE:              func(_ *cobra.Command, args []string) error { return gallery.CopyExamples(env.Console, ".", args) },
 	}
 	return newGroup(&env.opener, &cobra.Command{
 		Use:     "examples",
@@ -54,7 +54,7 @@ func runExample(ctx context.Context, env *environment, opts runOptions, args []s
 	if err != nil {
 		return err
 	}
-	e, err := gallery.Prepare(dirs, args[0], args[1:])
+	e, err := gallery.PrepareRun(dirs, args[0], args[1:])
 	if err != nil {
 		return err
 	}

@@ -147,7 +147,7 @@ func runRun(ctx context.Context, env *environment, opts runOptions, args []strin
 	if _, err := env.process.FindAgent(args[0]); err != nil { // before anything is read from a pipe
 		return err
 	}
-	prompt, err := prompting.Read(ctx, env.input, prompting.Parts{Words: args[1:], Files: opts.files, NoInput: opts.noStdin})
+	prompt, err := prompting.ReadPrompt(ctx, env.input, prompting.Parts{Words: args[1:], Files: opts.files, NoInput: opts.noStdin})
 	if err != nil {
 		return err
 	}
@@ -263,7 +263,7 @@ func parseVariables(flags []string) (map[string]string, error) {
 // dryRun describes what a run would send to models. It calls and records nothing.
 func dryRun(con *console.Console, p *app.Process, run *app.Run, format string) error {
 	defer run.Close()
-	r := dryrun.New(run.Agent, run.Record.Prompt)
+	r := dryrun.DescribeRun(run.Agent, run.Record.Prompt)
 	if mode := run.Mode.Mode(); mode != permission.ModeEdits {
 		r.Notes = append(r.Notes, "the permission mode is "+string(mode)+"; raddle tools ls AGENT --mode "+string(mode)+" shows which tools ask")
 	}

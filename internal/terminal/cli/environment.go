@@ -50,7 +50,7 @@ func (env *environment) completeLine(root *cobra.Command, args []string) []strin
 		_, has, err := env.input.ReadSoon()
 		return has || err != nil // the command reports the error
 	}
-	return door.Complete(args)
+	return door.CompleteLine(args)
 }
 
 // addFlags adds the flags that all commands have.

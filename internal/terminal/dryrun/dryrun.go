@@ -37,8 +37,8 @@ type Request struct {
 	Tools    []string      `json:"tools"`
 }
 
-// New describes what a run of an agent with a prompt would send.
-func New(a *flow.Agent, prompt string) *Report {
+// DescribeRun describes what a run of an agent with a prompt would send.
+func DescribeRun(a *flow.Agent, prompt string) *Report {
 	r := &Report{Agent: a.Name, Requests: []Request{}, Tools: []Tool{}, Servers: append([]string{}, a.Tools.Servers...), Notes: []string{}, config: a.Config != nil}
 	names := []string{}
 	for _, t := range a.AvailableTools() {

@@ -22,11 +22,11 @@ type Door struct {
 	Means    func(string) string // returns the command that a word of another program means, or ""
 }
 
-// Complete returns a command line with the command that it means. Commands win over agents, and agents over questions.
+// CompleteLine returns a command line with the command that it means. Commands win over agents, and agents over questions.
 // These are questions: a word with a blank in it, words after "--", and words that come with files, with --continue, or
 // with a text on standard input. A single word that is no command and no agent stays as it is, and so does everything
 // that Ask would refuse.
-func (d *Door) Complete(args []string) []string {
+func (d *Door) CompleteLine(args []string) []string {
 	line := d.readLine(args)
 	switch {
 	case len(args) > 0 && strings.HasPrefix(args[0], "__"):

@@ -80,7 +80,7 @@ func TestComplete(t *testing.T) {
 		for _, word := range strings.Fields(test.line) {
 			args = append(args, strings.ReplaceAll(word, "_is_", " is "))
 		}
-		got := strings.ReplaceAll(strings.Join(newDoor(test.piped).Complete(args), " "), " is ", "_is_")
+		got := strings.ReplaceAll(strings.Join(newDoor(test.piped).CompleteLine(args), " "), " is ", "_is_")
 		if got != want {
 			t.Errorf("%s (input: %v): %q, want %q", test.line, test.piped, got, want)
 		}

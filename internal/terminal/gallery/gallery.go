@@ -15,22 +15,22 @@ import (
 	"raddle.dev/internal/terminal/console"
 )
 
-// Names returns the names of the examples.
-func Names() (names []string) {
-	for _, e := range examples.List() {
+// ListNames returns the names of the examples.
+func ListNames() (names []string) {
+	for _, e := range examples.ListAll() {
 		names = append(names, e.Name)
 	}
 	return names
 }
 
-// find returns the example with a name, also with the directory before it.
-func find(name string) (examples.Example, error) {
+// findExample returns the example with a name, also with the directory before it.
+func findExample(name string) (examples.Example, error) {
 	name = strings.TrimPrefix(filepath.ToSlash(filepath.Clean(name)), "examples/")
-	e, ok := examples.Find(name)
+	e, ok := examples.FindExample(name)
 	if !ok {
-		next := wording.SuggestNearest(name, Names(), "")
+		next := wording.SuggestNearest(name, ListNames(), "")
 		if next == "" {
-			next = "the examples are " + strings.Join(Names(), ", ")
+			next = "the examples are " + strings.Join(ListNames(), ", ")
 		}
 		return e, failure.NewUsage(next, "there is no example %q", name)
 	}
@@ -39,8 +39,8 @@ func find(name string) (examples.Example, error) {
 
 // PrintList lists the examples in a format.
 func PrintList(con *console.Console, format string) error {
-	err := con.PrintResult(format, examples.List(), func() string {
-		return term.FormatRows(examples.List(),
+	err := con.PrintResult(format, examples.ListAll(), func() string {
+		return term.FormatRows(examples.ListAll(),
 			term.NewColumn("EXAMPLE", func(e examples.Example) string { return e.Name }),
 			term.NewColumn("WHAT IT SHOWS", func(e examples.Example) string { return e.About }),
 			term.NewColumn("NEEDS", func(e examples.Example) string { return e.Needs }))
@@ -49,20 +49,20 @@ func PrintList(con *console.Console, format string) error {
 	return err
 }
 
-// Copy writes examples below the directory examples of dir, and says what to do next. Without names it writes all that
+// CopyExamples writes examples below the directory examples of dir, and says what to do next. Without names it writes all that
 // are not there.
-func Copy(con *console.Console, dir string, names []string) error {
+func CopyExamples(con *console.Console, dir string, names []string) error {
 	all := len(names) == 0
 	if all {
-		names = Names()
+		names = ListNames()
 	}
 	for _, name := range names {
-		e, err := find(name)
+		e, err := findExample(name)
 		if err != nil {
 			return err
 		}
 		shown := filepath.Join("examples", filepath.FromSlash(e.Name))
-		_, err = examples.Copy(e, filepath.Join(dir, "examples"))
+		_, err = examples.CopyTo(e, filepath.Join(dir, "examples"))
 		switch {
 		case errors.Is(err, fs.ErrExist) && all:
 			con.PrintNote("%s is there already", shown)
@@ -93,14 +93,14 @@ type Prepared struct {
 	Prompt string
 }
 
-// Prepare writes the examples to the cache of the program and returns how to run one of them. Without words, its prompt
+// PrepareRun writes the examples to the cache of the program and returns how to run one of them. Without words, its prompt
 // is the one that its transcript knows.
-func Prepare(dirs config.Dirs, name string, words []string) (Prepared, error) {
-	e, err := find(name)
+func PrepareRun(dirs config.Dirs, name string, words []string) (Prepared, error) {
+	e, err := findExample(name)
 	if err != nil {
 		return Prepared{}, err
 	}
-	root, err := examples.Unpack(filepath.Join(dirs.Cache, "examples"))
+	root, err := examples.UnpackAll(filepath.Join(dirs.Cache, "examples"))
 	if err != nil {
 		return Prepared{}, err
 	}

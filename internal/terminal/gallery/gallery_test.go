@@ -26,7 +26,7 @@ func newConsole(t *testing.T) (*console.Console, *os.File) {
 func TestCopy(t *testing.T) {
 	con, out := newConsole(t)
 	dir := t.TempDir()
-	if err := Copy(con, dir, []string{"hello", "examples/reference/graph"}); err != nil {
+	if err := CopyExamples(con, dir, []string{"hello", "examples/reference/graph"}); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"hello/graph.yaml", "reference/graph/documents/knots.md"} {
@@ -38,16 +38,16 @@ func TestCopy(t *testing.T) {
 	if err := os.WriteFile(own, []byte("mine"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := Copy(con, dir, []string{"hello"}); err == nil || !strings.Contains(err.Error(), "exists") {
+	if err := CopyExamples(con, dir, []string{"hello"}); err == nil || !strings.Contains(err.Error(), "exists") {
 		t.Errorf("%v", err)
 	}
-	if err := Copy(con, dir, nil); err != nil {
+	if err := CopyExamples(con, dir, nil); err != nil {
 		t.Error(err)
 	}
 	if text, err := os.ReadFile(own); err != nil || string(text) != "mine" {
 		t.Errorf("%q %v", text, err)
 	}
-	if err := Copy(con, dir, []string{"helo"}); err == nil || !strings.Contains(err.Error(), `no example "helo"`) {
+	if err := CopyExamples(con, dir, []string{"helo"}); err == nil || !strings.Contains(err.Error(), `no example "helo"`) {
 		t.Errorf("%v", err)
 	}
 	said, err := os.ReadFile(out.Name())
@@ -59,14 +59,14 @@ func TestCopy(t *testing.T) {
 // A prepared example lies in the cache, below a directory that changes with the examples.
 func TestPrepare(t *testing.T) {
 	dirs := config.Dirs{Cache: t.TempDir()}
-	first, err := Prepare(dirs, "handbook", nil)
+	first, err := PrepareRun(dirs, "handbook", nil)
 	if err != nil || first.Prompt != "How long is the notice period?" {
 		t.Fatalf("%+v %v", first, err)
 	}
 	if _, err := os.Stat(filepath.Join(first.Work, first.Agent, "graph.yaml")); err != nil {
 		t.Error(err)
 	}
-	again, err := Prepare(dirs, "handbook", []string{"And", "pay?"})
+	again, err := PrepareRun(dirs, "handbook", []string{"And", "pay?"})
 	if err != nil || again.Work != first.Work || again.Prompt != "And pay?" {
 		t.Errorf("%+v %v", again, err)
 	}
@@ -82,7 +82,7 @@ func TestExamplesAreComplete(t *testing.T) {
 			}
 			for _, path := range found {
 				name, err := filepath.Rel(filepath.Join("..", "..", "..", "examples"), filepath.Dir(path))
-				if _, ok := examples.Find(filepath.ToSlash(name)); err != nil || !ok {
+				if _, ok := examples.FindExample(filepath.ToSlash(name)); err != nil || !ok {
 					t.Errorf("%s is not listed", name)
 				}
 			}

@@ -11,9 +11,9 @@ import (
 	"raddle.dev/docs/guide"
 )
 
-// Format returns a command's help: what it does, how to call it, examples,
+// FormatHelp returns a command's help: what it does, how to call it, examples,
 // commands and flags.
-func Format(cmd *cobra.Command) string {
+func FormatHelp(cmd *cobra.Command) string {
 	var b strings.Builder
 	b.WriteString(cmd.Short + ".\n")
 	if cmd.Long != "" {

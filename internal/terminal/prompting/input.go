@@ -60,14 +60,14 @@ func NewInput(f *os.File, wait time.Duration) *Input {
 
 // ReadSoon returns what standard input has, unless it is silent for the time that a pipe has. ok is false if it has
 // nothing. The error says why it cannot be a part of a prompt.
-func (in *Input) ReadSoon() (f attach.File, ok bool, err error) { return in.read(in.wait) }
+func (in *Input) ReadSoon() (f attach.File, ok bool, err error) { return in.readWithin(in.wait) }
 
 // ReadAll is ReadSoon for a command line that asks for standard input: it waits as long as it takes.
-func (in *Input) ReadAll() (f attach.File, ok bool, err error) { return in.read(0) }
+func (in *Input) ReadAll() (f attach.File, ok bool, err error) { return in.readWithin(0) }
 
-// read waits for the first byte as long as wait says, 0 for ever, and then reads everything. What was silent can be
+// readWithin waits for the first byte as long as wait says, 0 for ever, and then reads everything. What was silent can be
 // read again.
-func (in *Input) read(wait time.Duration) (attach.File, bool, error) {
+func (in *Input) readWithin(wait time.Duration) (attach.File, bool, error) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	if in.reader == nil || in.done {

@@ -25,10 +25,10 @@ type Prompt struct {
 	Notes []string // lines that say what was added to the words
 }
 
-// Read makes the prompt of a command line: the words, then what standard input has, then the files. Standard input
+// ReadPrompt makes the prompt of a command line: the words, then what standard input has, then the files. Standard input
 // alone is the text. Next to words or files it has a heading, and a note says that it was added. The error says what
 // cannot be read.
-func Read(ctx context.Context, in *Input, parts Parts) (p Prompt, err error) {
+func ReadPrompt(ctx context.Context, in *Input, parts Parts) (p Prompt, err error) {
 	words := slices.DeleteFunc(slices.Clone(parts.Words), func(w string) bool { return w == "-" })
 	asked := len(words) < len(parts.Words)
 	if asked && parts.NoInput {

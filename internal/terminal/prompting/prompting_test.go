@@ -34,7 +34,7 @@ func pipeWith(t *testing.T, text string) *os.File {
 // read makes a prompt, and returns it as a model gets it.
 func read(t *testing.T, in *Input, parts Parts) (text string, notes []string) {
 	t.Helper()
-	p, err := Read(context.Background(), in, parts)
+	p, err := ReadPrompt(context.Background(), in, parts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +131,7 @@ func TestFilesAndDevices(t *testing.T) {
 // A picture that comes through a pipe is attached.
 func TestPipedPicture(t *testing.T) {
 	png := "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x02"
-	p, err := Read(context.Background(), NewInput(pipeWith(t, png), FirstByte), Parts{Words: []string{"what", "is", "it"}})
+	p, err := ReadPrompt(context.Background(), NewInput(pipeWith(t, png), FirstByte), Parts{Words: []string{"what", "is", "it"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +150,7 @@ func TestRefusedInput(t *testing.T) {
 		"--no-stdin forbids reading": {"text", Parts{Words: []string{"-"}, NoInput: true}},
 	} {
 		in := &Input{reader: strings.NewReader(test.piped)}
-		if _, err := Read(context.Background(), in, test.parts); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := ReadPrompt(context.Background(), in, test.parts); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
