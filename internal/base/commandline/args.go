@@ -31,6 +31,24 @@ var Synonyms = map[string]string{
 	"draw": "graph AGENT", "validate": "check AGENT", "lint": "check AGENT", "status": "info", "settings": "config explain", "guide": "help", "docs": "help", "man": "help",
 }
 
+// FlagSynonyms are flags of Loki, Coyote, aichat and llm that raddle has not, without their dashes, with what to do
+// instead.
+var FlagSynonyms = map[string]string{
+	"role": "an agent does this here: raddle AGENT \"PROMPT\"", "r": "an agent does this here: raddle AGENT \"PROMPT\"",
+	"prompt": "create an agent for it: raddle agents new NAME", "macro": "an agent does this here: raddle AGENT \"PROMPT\"",
+	"rag": "knowledge bases belong to agents: raddle help retrieval", "rebuild-rag": "raddle rag build AGENT",
+	"execute": "ask for the command: raddle \"How do I …?\"; agents run commands: raddle help permissions",
+	"e":       "ask for the command: raddle \"How do I …?\"; agents run commands: raddle help permissions",
+	"code":    "ask for code alone in the question", "serve": "raddle serve", "acp-server": "raddle acp", "acp": "raddle acp",
+	"list-models": "raddle models ls", "list-roles": "raddle agents ls", "list-sessions": "raddle chat, and /sessions in it",
+	"list-rags": "raddle agents ls", "list-macros": "raddle agents ls", "list-tools": "raddle tools ls", "list-skills": "raddle chat AGENT, and /skills in it",
+	"sync-models": "raddle models update", "update": "raddle models update", "empty-session": "raddle chat, and /new in it", "save-session": "every conversation is saved",
+	"add-vault-secret": "raddle login PROVIDER", "get-vault-secret": "raddle info says where keys come from", "list-vault-secrets": "raddle info says where keys come from",
+	"delete-vault-secret": "raddle logout PROVIDER", "authenticate": "raddle login PROVIDER", "tail-logs": "raddle watch last, or --log-level", "no-log": "runs are recorded; RADDLE_STORE=memory: keeps nothing",
+	"dangerously-skip-permissions": "--mode box runs commands in a box without questions: raddle help permissions", "yolo": "--mode box runs commands in a box without questions: raddle help permissions",
+	"p": "raddle \"QUESTION\" prints the answer and ends", "print": "raddle \"QUESTION\" prints the answer and ends", "resume": "raddle -c, or raddle resume RUN",
+}
+
 // RewriteArgs translates three spellings of the reference tool. The name
 // and the value of an agent variable become one word. -s without a name means the
 // session that is not saved. A command line without a

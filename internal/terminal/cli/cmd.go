@@ -123,12 +123,16 @@ func flagError(cmd *cobra.Command, err error) error {
 		}
 	}
 	next := "see: " + cmd.CommandPath() + " --help"
+	if letter, ok := strings.CutPrefix(err.Error(), "unknown shorthand flag: '"); ok {
+		next = cmp.Or(commandline.FlagSynonyms[letter[:1]], next)
+	}
 	if name, ok := strings.CutPrefix(err.Error(), "unknown flag: --"); ok {
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 		if near := wording.FindNearest(name, names); near != "" {
 			next = "did you mean --" + near + "?"
 		}
+		next = cmp.Or(commandline.FlagSynonyms[name], next)
 	}
 	return &exitError{code: exitUsage, next: next, err: err}
 }
