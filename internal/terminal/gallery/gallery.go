@@ -39,14 +39,19 @@ func findExample(name string) (examples.Example, error) {
 
 // PrintList lists the examples in a format.
 func PrintList(con *console.Console, format string) error {
-	err := con.PrintResult(format, examples.ListAll(), func() string {
-		return term.FormatRows(examples.ListAll(),
-			term.NewColumn("EXAMPLE", func(e examples.Example) string { return e.Name }),
-			term.NewColumn("WHAT IT SHOWS", func(e examples.Example) string { return e.About }),
-			term.NewColumn("NEEDS", func(e examples.Example) string { return e.Needs }))
-	})
-	con.PrintNote("next: raddle examples run hello; raddle examples copy hello writes it here, to read and change")
-	return err
+	if format == console.FormatJSON {
+		return con.PrintJSON(examples.ListAll())
+	}
+	t := term.NewTable(
+		term.NewColumn("EXAMPLE", func(e examples.Example) string { return e.Name }),
+		term.NewColumn("WHAT IT SHOWS", func(e examples.Example) string { return e.About }),
+		term.NewColumn("NEEDS", func(e examples.Example) string { return e.Needs }))
+	for _, e := range examples.ListAll() {
+		t.AddRow(e)
+	}
+	con.PrintTable(t)
+	con.PrintNote("next: raddle examples run hello; to read and change it: raddle examples copy hello")
+	return nil
 }
 
 // CopyExamples writes examples below the directory examples of dir, and says what to do next. Without names it writes all that
