@@ -46,8 +46,8 @@ type Host struct {
 
 	Temperature, TopP *float64 // the caller's values, used if neither graph nor node sets one
 
-	AgentDirs []string // where the names of `agent:` are searched, after the parent of the agent's own directory
-	Depth     int      // number of agents above this one
+	AgentDirs AgentDirs // where the names of `agent:` are searched
+	Depth     int       // number of agents above this one
 	Bounds    Bounds
 	// Child runs an agent that is not a graph; nil: such agents cannot run. Its
 	// result is recorded before it is used.
@@ -295,11 +295,29 @@ func (h *Host) childEnviron() []string {
 
 // checkContext returns what the validator knows about the environment.
 func (h *Host) checkContext(dir string, tools *Toolset) check.Context {
-	k := check.Context{Dir: dir, Workspace: h.Workspace, AgentDirs: append([]string{parentOf(dir)}, h.AgentDirs...), Loaded: !h.Offline,
+	k := check.Context{Dir: dir, Workspace: h.Workspace, AgentDirs: h.searchFrom(dir), Loaded: !h.Offline,
 		Tools: tools.toolNames(), Servers: tools.Servers, Skills: slices.Concat(h.Skills.Installed, check.InstalledSkills(dir)), VisibleSkills: h.Skills.Visible, NoSkills: h.Skills.Off}
 	k.ModelHint = h.modelHint
 	k.Model = func(id string) bool { return h.Models == nil || h.Override != "" || h.Models.IsKnown(dir, id) }
 	return k
+}
+
+// AgentDirs are the directories in which an agent is searched that another one names, after the parent of that one's own
+// directory if it is none of them.
+type AgentDirs struct {
+	Dirs []string
+	// Outdated reports whether the directory of an agent in Dirs is passed over for one in a later directory; nil: none
+	// is.
+	Outdated func(dir string) bool
+}
+
+// searchFrom returns the directories in which the agents of an agent are searched: next to it, then those of the host,
+// in their order.
+func (h *Host) searchFrom(dir string) []string {
+	if slices.Contains(h.AgentDirs.Dirs, parentOf(dir)) {
+		return h.AgentDirs.Dirs
+	}
+	return append([]string{parentOf(dir)}, h.AgentDirs.Dirs...)
 }
 
 // openToolset opens the tools that an agent's file needs.

@@ -462,13 +462,16 @@ func addLoadFailure(a *Agent, n *spec.Node, name string, err error) {
 
 // lookIn returns the directories in which an agent's own agents are searched.
 func (l *loader) lookIn(a *Agent) []string {
-	return append([]string{parentOf(a.Dir)}, l.host.AgentDirs...)
+	return l.host.searchFrom(a.Dir)
 }
 
 // findAgentDir finds an agent: next to its parent, then in the host's directories.
 func (l *loader) findAgentDir(a *Agent, name string) string {
 	for _, dir := range l.lookIn(a) {
 		path := filepath.Join(dir, name)
+		if l.host.AgentDirs.Outdated != nil && l.host.AgentDirs.Outdated(path) {
+			continue
+		}
 		if check.FileExists(filepath.Join(path, graphFile)) || check.FileExists(filepath.Join(path, configFile)) {
 			return path
 		}

@@ -6,12 +6,15 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"raddle.dev/agent"
+	"raddle.dev/flow/check"
 	"raddle.dev/graph"
 	"raddle.dev/internal/base/plainfile"
 	"raddle.dev/internal/base/strictyaml"
@@ -20,40 +23,87 @@ import (
 // projectFile is the file with instructions for agents that work on a project.
 const projectFile = "AGENTS.md"
 
-// longestProject is how many bytes of that file an agent gets.
+// projectFiles are projectFile and the names that count where it is missing, in their order.
+var projectFiles = []string{projectFile, "CLAUDE.md", "GEMINI.md"}
+
+// longestProject is how many bytes of such a file an agent gets.
 const longestProject = 64 << 10
+
+// mostProjectDirs is how many directories may have such a file: the workspace and those above it.
+const mostProjectDirs = 16
 
 // ProjectFinding is the code of a finding about the instructions of the project. A run says the same when it reads
 // them.
 const ProjectFinding = "project-instructions"
 
-// projectInstructions returns the instructions of the project in the workspace, if the agent's file asks for them; ""
-// if there are none. The workspace may be anyone's, so a file that cannot be read, or that leads out of it, is left
-// out: then left says why.
+// projectInstructions returns the instructions of the project, if the agent's file asks for them: those of the
+// repository's root first, those of the workspace last; "" if there are none. The workspace may be anyone's, so a file
+// that cannot be read, or that leads out of its directory, is left out: then left says why.
 func projectInstructions(a *Agent) (text, left string) {
 	if a.Config == nil || !a.Config.Prompting.Project || a.host.Workspace == "" {
 		return "", ""
 	}
-	text, err := readProjectFile(a.host.Workspace)
-	if err != nil {
-		return "", fmt.Sprintf("the instructions of the project are left out: %v", err)
+	var texts, faults []string
+	for _, dir := range projectDirs(a.host.Workspace) {
+		up, err := filepath.Rel(a.host.Workspace, dir)
+		if err != nil {
+			continue
+		}
+		text, err := readProjectFile(dir, filepath.ToSlash(up))
+		if err != nil {
+			faults = append(faults, err.Error())
+		}
+		if text != "" {
+			texts = append(texts, text)
+		}
 	}
-	return text, ""
+	if len(faults) > 0 {
+		left = "the instructions of the project are left out: " + strings.Join(faults, "; ")
+	}
+	return strings.Join(texts, "\n\n"), left
 }
 
-// readProjectFile returns the file in a workspace with its heading; "" if there is none.
-func readProjectFile(workspace string) (string, error) {
-	f, err := plainfile.OpenBeneath(workspace, projectFile)
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", nil
+// projectDirs returns the directories from the root of the repository that has the workspace down to the workspace;
+// only the workspace if it is in no repository, or if a directory on the way belongs to another user, who could have put
+// a repository there.
+func projectDirs(workspace string) []string {
+	dirs := []string{workspace}
+	for dir := workspace; isOwn(dir) && len(dirs) <= mostProjectDirs; {
+		if check.FileExists(filepath.Join(dir, ".git")) {
+			return dirs
+		}
+		above := filepath.Dir(dir)
+		if above == dir {
+			break
+		}
+		dir = above
+		dirs = append([]string{dir}, dirs...)
 	}
-	if err != nil {
-		return "", err
+	return []string{workspace}
+}
+
+// readProjectFile returns the file with instructions in a directory with its heading; "" if there is none. up leads
+// from the workspace to the directory, "." for the workspace itself.
+func readProjectFile(dir, up string) (string, error) {
+	for _, name := range projectFiles {
+		f, err := plainfile.OpenBeneath(dir, name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return "", err
+		}
+		defer func() { _ = f.Close() }() // only reads
+		return readInstructions(f, dir, name, path.Join(up, name))
 	}
-	defer func() { _ = f.Close() }() // only reads
-	path := filepath.Join(workspace, projectFile)
+	return "", nil
+}
+
+// readInstructions returns the text of a file with instructions with its heading, in which it is called shown.
+func readInstructions(f *os.File, workspace, name, shown string) (string, error) {
+	place := filepath.Join(workspace, name)
 	if target, err := filepath.Rel(workspace, f.Name()); err != nil || isHidden(target) {
-		return "", fmt.Errorf("%s leads to the hidden file %s: put the instructions into a file of their own", path, target)
+		return "", fmt.Errorf("%s leads to the hidden file %s: put the instructions into a file of their own", place, target)
 	}
 	text, err := io.ReadAll(io.LimitReader(f, longestProject+1))
 	if err != nil {
@@ -66,12 +116,12 @@ func readProjectFile(workspace string) (string, error) {
 			text = text[:len(text)-1]
 		}
 		text = text[:max(len(text)-1, 0)]
-		note = fmt.Sprintf("\n[the rest of %s is left out: it has more than %d bytes]", projectFile, longestProject)
+		note = fmt.Sprintf("\n[the rest of %s is left out: it has more than %d bytes]", shown, longestProject)
 	}
 	if !utf8.Valid(text) {
-		return "", fmt.Errorf("%s is not UTF-8 text: save it as UTF-8", path)
+		return "", fmt.Errorf("%s is not UTF-8 text: save it as UTF-8", place)
 	}
-	return "## Instructions of this project (" + projectFile + ")\n" + string(text) + note, nil
+	return "## Instructions of this project (" + shown + ")\n" + string(text) + note, nil
 }
 
 // isHidden reports whether a link leads to a file that programs keep for themselves, such as .env, or to one of git.

@@ -420,7 +420,7 @@ func TestSpawnedAgentsAreWhatTheirFilesSay(t *testing.T) {
 		},
 		"writes": once("agent__send_message", `{"id":"parent","message":"I write"}`),
 	})
-	a, r := x.runner("mine/lead", Host{AgentDirs: []string{filepath.Join(x.root, "yours")}, Variables: map[string]string{"who": "Ada"}}, journal.NewMemory())
+	a, r := x.runner("mine/lead", Host{AgentDirs: AgentDirs{Dirs: []string{filepath.Join(x.root, "yours")}}, Variables: map[string]string{"who": "Ada"}}, journal.NewMemory())
 	res, err := r.Invoke(t.Context(), a.Input("Go."))
 	said := OutcomeOf(res).Output
 	if err != nil || strings.Count(said, "hello, as told: Greet Ada.") != 3 || !strings.Contains(said, `"from":"agent_writes_`) || !strings.Contains(said, "I write") {

@@ -33,6 +33,8 @@ var importRules = []importRule{
 		reason: "a picture shows the structure of a compiled graph, wherever that came from"},
 	{of: "draw/internal/layered",
 		reason: "the layout places boxes and lines; it need not know what they mean"},
+	{of: "examples", stdOnly: true,
+		reason: "the examples are files: what lists and runs them knows how"},
 	{of: "examples/assistant/server",
 		reason: "a server of tools is a program of its own, for any client"},
 	{of: "examples/go", may: []string{"agent", "graph", "llm", "store", "team", "tool"},

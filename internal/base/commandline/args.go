@@ -8,8 +8,8 @@ import (
 // Commands are the words that a command line may begin with. A test compares
 // them with the commands.
 var Commands = []string{
-	"acp", "agents", "answer", "chat", "check", "completion", "config", "doctor", "explain", "graph", "help", "inbox", "info", "init", "login", "logout", "mcp", "memory",
-	"models", "rag", "replay", "resume", "run", "runs", "sandbox", "schema", "serve", "store", "studio", "test", "tools", "version", "watch", "workers", "__complete", "__completeNoDesc",
+	"acp", "agents", "answer", "ask", "chat", "check", "completion", "config", "doctor", "examples", "explain", "graph", "help", "inbox", "info", "init", "login", "logout", "mcp", "memory",
+	"models", "rag", "replay", "resume", "run", "runs", "sandbox", "schema", "serve", "store", "studio", "test", "tools", "version", "wake", "watch", "workers", "__complete", "__completeNoDesc",
 }
 
 // TakesValue are the flags of run, and those of every command, whose next word is
@@ -25,10 +25,28 @@ var Synonyms = map[string]string{
 	"models list": "models ls", "tools list": "tools ls", "tools run": "tools call [AGENT] NAME [JSON]", "config list": "config explain", "config ls": "config explain", "config unset": "config edit",
 	"server": "serve", "token": "serve token add NAME", "ui": "studio", "web": "studio",
 	"setup": "init", "configure": "init", "install": "agents install, or raddle init", "auth": "login PROVIDER", "key": "login PROVIDER", "keys": "info",
-	"repl": "chat", "ask": `run AGENT "PROMPT"`, "exec": `run AGENT "PROMPT"`, "start": `run AGENT "PROMPT"`, "continue": "resume RUN", "why": "explain RUN", "retry": "resume RUN", "answers": "inbox",
+	"repl": "chat", "sessions": "chat, and /sessions in it; raddle -c continues the last one", "exec": `run AGENT "PROMPT"`, "start": `run AGENT "PROMPT"`, "continue": "resume RUN", "why": "explain RUN", "retry": "resume RUN", "answers": "inbox",
 	"show": "runs show RUN", "history": "runs history RUN", "log": "runs history RUN", "logs": "runs history RUN", "diff": "runs diff RUN RUN", "fork": "runs fork RUN", "blame": "runs blame RUN",
 	"rm": "runs rm RUN", "cancel": "runs cancel RUN", "kill": "runs cancel RUN", "stop": "runs cancel RUN", "export": "runs export RUN", "import": "runs import FILE",
 	"draw": "graph AGENT", "validate": "check AGENT", "lint": "check AGENT", "status": "info", "settings": "config explain", "guide": "help", "docs": "help", "man": "help",
+}
+
+// FlagSynonyms are flags of Loki, Coyote, aichat and llm that raddle has not, without their dashes, with what to do
+// instead.
+var FlagSynonyms = map[string]string{
+	"role": "an agent does this here: raddle AGENT \"PROMPT\"", "r": "an agent does this here: raddle AGENT \"PROMPT\"",
+	"prompt": "create an agent for it: raddle agents new NAME", "macro": "an agent does this here: raddle AGENT \"PROMPT\"",
+	"rag": "knowledge bases belong to agents: raddle help retrieval", "rebuild-rag": "raddle rag build AGENT",
+	"execute": "ask for the command: raddle \"How do I …?\"; agents run commands: raddle help permissions",
+	"e":       "ask for the command: raddle \"How do I …?\"; agents run commands: raddle help permissions",
+	"code":    "ask for code alone in the question", "serve": "raddle serve", "acp-server": "raddle acp", "acp": "raddle acp",
+	"list-models": "raddle models ls", "list-roles": "raddle agents ls", "list-sessions": "raddle chat, and /sessions in it",
+	"list-rags": "raddle agents ls", "list-macros": "raddle agents ls", "list-tools": "raddle tools ls", "list-skills": "raddle chat AGENT, and /skills in it",
+	"sync-models": "raddle models update", "update": "raddle models update", "empty-session": "raddle chat, and /new in it", "save-session": "every conversation is saved",
+	"add-vault-secret": "raddle login PROVIDER", "get-vault-secret": "raddle info says where keys come from", "list-vault-secrets": "raddle info says where keys come from",
+	"delete-vault-secret": "raddle logout PROVIDER", "authenticate": "raddle login PROVIDER", "tail-logs": "raddle watch last, or --log-level", "no-log": "runs are recorded; RADDLE_STORE=memory: keeps nothing",
+	"dangerously-skip-permissions": "--mode box runs commands in a box without questions: raddle help permissions", "yolo": "--mode box runs commands in a box without questions: raddle help permissions",
+	"p": "raddle \"QUESTION\" prints the answer and ends", "print": "raddle \"QUESTION\" prints the answer and ends", "resume": "raddle -c, or raddle resume RUN",
 }
 
 // RewriteArgs translates three spellings of the reference tool. The name

@@ -86,7 +86,9 @@ func member(t *testing.T, name string, path ...string) any {
 func texts(v any) (list []string) {
 	items, _ := v.([]any)
 	for _, item := range items {
-		list = append(list, fmt.Sprint(item))
+		if item != nil { // null is the default, and no word
+			list = append(list, fmt.Sprint(item))
+		}
 	}
 	return list
 }

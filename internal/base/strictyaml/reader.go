@@ -1,6 +1,7 @@
 package strictyaml
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -37,7 +38,7 @@ func (d *Document) ReadKeys(n *yaml.Node, what string, known []string, each func
 		switch {
 		case IsBroken(key):
 		case known != nil && !slices.Contains(known, key.Value):
-			d.ReportFault(key, wording.SuggestNearest(key.Value, known, ""), "unknown key %q in %s", key.Value, what)
+			d.ReportFault(key, cmp.Or(d.Replaced[key.Value], wording.SuggestNearest(key.Value, known, "")), "unknown key %q in %s", key.Value, what)
 		default:
 			each(key.Value, mapping.Content[i+1])
 		}

@@ -21,6 +21,8 @@ type Document struct {
 	Path string
 	text []byte
 	Root *yaml.Node // nil: only comments, or a fatal problem
+	// Replaced are keys that the file may not have, with what to do instead, for the faults of ReadKeys.
+	Replaced map[string]string
 	Problems
 }
 

@@ -4,6 +4,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
 	"sync"
 
 	"raddle.dev/internal/base/failure"
@@ -12,24 +15,41 @@ import (
 	"raddle.dev/internal/storage/config"
 )
 
-// Bundled installs the agents that come with the program. It is safe for concurrent use.
+// Bundled are the agents that come with the program. They are read from the program: scripts and definitions run from
+// the cache, and nothing is written to the agents directory unless a person asks for it. It is safe for concurrent use.
 type Bundled struct {
-	dirs config.Dirs
-	once sync.Once
-	err  error
+	dirs  config.Dirs
+	once  sync.Once
+	place string
+	err   error
 }
 
-// InstallOnce writes the agents that come with the program into the agents
-// directory, unless that was done before: the first command that loads an agent
-// installs them. Later calls only read one file. After an error, for example if the
-// directory is read-only, only these agents are missing.
-func (b *Bundled) InstallOnce() error {
+// Unpack returns the directory with the agents that come with the program, which it writes if necessary. The error says
+// why they cannot be written to the cache.
+func (b *Bundled) Unpack() (string, error) {
 	b.once.Do(func() {
-		if !bundle.IsInstalled(b.dirs.Agents) {
-			_, b.err = bundle.Install(b.dirs.Agents, bundle.Options{})
+		if b.place, b.err = bundle.Unpack(b.dirs.Bundled); b.err != nil {
+			b.err = fmt.Errorf("the agents that come with raddle cannot be written to %s: %w", b.dirs.ShortPath(b.dirs.Bundled), b.err)
 		}
 	})
-	return b.err
+	return b.place, b.err
+}
+
+// replaces reports whether an agent that comes with the program is used in place of a directory: the directory is not
+// there, or a copy that raddle has written and that was not changed since.
+func (b *Bundled) replaces(dir string) bool {
+	name := filepath.Base(dir)
+	if filepath.Dir(dir) != b.dirs.Agents || !slices.Contains(bundle.Names(), name) {
+		return false
+	}
+	_, err := os.Lstat(dir)
+	return err != nil || bundle.IsUnchanged(b.dirs.Agents, name)
+}
+
+// isCopy reports whether two directories are the same agent of the program: in the cache, of this version or another
+// one, or where a person has copied it.
+func (b *Bundled) isCopy(one, other string) bool {
+	return filepath.Base(one) == filepath.Base(other) && (isInside(one, b.dirs.Bundled) || isInside(other, b.dirs.Bundled))
 }
 
 // InstallOutcome is the outcome for an agent that was to be installed.

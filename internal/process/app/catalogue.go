@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"raddle.dev/flow"
 	"raddle.dev/internal/base/environ"
 	"raddle.dev/internal/base/failure"
 	"raddle.dev/internal/base/wording"
@@ -31,28 +32,38 @@ func IsPath(s string) bool {
 	return strings.HasPrefix(s, ".") || strings.ContainsAny(s, "/"+string(filepath.Separator)) || ext == ".yaml" || ext == ".yml"
 }
 
-// FindAgent locates an agent by its name in the agents directory, or by its path. If there is one, or one that comes
-// with the program has the name, FindAgent installs the agents that come with the program, if necessary: the agent may
-// run them.
+// FindAgent locates an agent by its path, or by its name: in the agents directory, or among those that come with the
+// program. A copy of one of those in the agents directory counts once it was changed.
 func (p *Process) FindAgent(agent string) (place Place, err error) {
-	switch {
-	case agent == "":
+	if agent == "" {
 		return Place{}, failure.NewUsage("name one: an agent in "+p.Dirs.ShortPath(p.Dirs.Agents)+", or a path", "the agent's name is empty")
-	case IsPath(agent):
-		if place, err = p.findPath(agent); err != nil {
-			return place, err
+	}
+	if IsPath(agent) {
+		return p.findPath(agent)
+	}
+	place = Place{Name: filepath.Base(p.agentDir(agent)), Dir: p.agentDir(agent)}
+	if p.Bundled.replaces(place.Dir) {
+		dir, err := p.Bundled.Unpack()
+		if err == nil {
+			return Place{Name: agent, Dir: filepath.Join(dir, agent)}, nil
 		}
-	default:
-		place = Place{Name: filepath.Base(p.agentDir(agent)), Dir: p.agentDir(agent)}
-		if !config.IsDir(place.Dir) && !slices.Contains(bundle.Names(), agent) {
-			return Place{}, p.unknownAgent(agent)
+		if !config.IsDir(place.Dir) {
+			return Place{}, &failure.Error{Kind: failure.Usage, Err: err, Next: "raddle agents copy " + agent + " writes it to " + p.Dirs.ShortPath(p.Dirs.Agents)}
 		}
 	}
-	_ = p.Bundled.InstallOnce() // unknownAgent reports it if it matters
 	if !config.IsDir(place.Dir) {
 		return Place{}, p.unknownAgent(agent)
 	}
 	return place, nil
+}
+
+// agentDirs returns the directories in which agents that others name are searched.
+func (p *Process) agentDirs() flow.AgentDirs {
+	dirs := []string{p.Dirs.Agents}
+	if bundled, err := p.Bundled.Unpack(); err == nil {
+		dirs = append(dirs, bundled)
+	}
+	return flow.AgentDirs{Dirs: dirs, Outdated: p.Bundled.replaces}
 }
 
 // agentDir returns the directory of the agent with a name; <AGENT>_DATA_DIR may move it.
@@ -72,11 +83,6 @@ func (p *Process) unknownAgent(name string) error {
 	switch local := filepath.Join(p.Dirs.Work, name); {
 	case hasDefinition(local):
 		next = "the directory here is ./" + name
-	case slices.Contains(bundle.Names(), name):
-		next = "it comes with raddle: raddle agents install " + name
-		if err := p.Bundled.InstallOnce(); err != nil {
-			next = "it comes with raddle, and could not be installed: " + err.Error()
-		}
 	case next != "":
 	case len(known) == 0:
 		next = "that directory has no agents; for a path, write ./" + name
@@ -147,20 +153,20 @@ func findNearestName(dir, name string) string {
 	return wording.FindNearest(name, names)
 }
 
-// ListAgents returns the agents that can be called by their name, sorted. Those that come with the program are among
-// them before they are installed.
+// ListAgents returns the agents that can be called by their name, sorted: those in the agents directory, and those that
+// come with the program.
 func (p *Process) ListAgents() []Place {
-	entries, _ := os.ReadDir(p.Dirs.Agents) // a directory that does not exist has no agents
 	var agents []Place
-	if !bundle.IsInstalled(p.Dirs.Agents) {
+	if dir, err := p.Bundled.Unpack(); err == nil {
 		for _, name := range bundle.Names() {
-			if dir := filepath.Join(p.Dirs.Agents, name); !hasDefinition(dir) {
-				agents = append(agents, Place{Name: name, Dir: dir})
+			if p.Bundled.replaces(filepath.Join(p.Dirs.Agents, name)) {
+				agents = append(agents, Place{Name: name, Dir: filepath.Join(dir, name)})
 			}
 		}
 	}
+	entries, _ := os.ReadDir(p.Dirs.Agents) // a directory that does not exist has no agents
 	for _, e := range entries {
-		if dir := filepath.Join(p.Dirs.Agents, e.Name()); hasDefinition(dir) {
+		if dir := filepath.Join(p.Dirs.Agents, e.Name()); hasDefinition(dir) && !slices.ContainsFunc(agents, func(a Place) bool { return a.Name == e.Name() }) {
 			agents = append(agents, Place{Name: e.Name(), Dir: dir})
 		}
 	}

@@ -115,7 +115,7 @@ func (p *Process) newHost(r *runs.Record, s UIHooks) (flow.Host, error) {
 			Patience: p.Config.Patience,
 			Value:    p.Config.MaxValue,
 		},
-		AgentDirs: []string{p.Dirs.Agents},
+		AgentDirs: p.agentDirs(),
 		Variables: r.Variables,
 		Getenv:    p.overrideLookup(r),
 		Skills: flow.HostSkills{

@@ -236,6 +236,7 @@ func toolReaders() []reader {
 
 // elsewhere says of the other functions that open such files why they have no row.
 var elsewhere = map[string]string{
+	"internal/process/bundle/unpack.go IsUnchanged":            "TestUnchangedCopies in package bundle",
 	"flow/project.go readProjectFile":                          "TestProjectFileStaysInTheWorkspace in package flow",
 	"internal/base/box/attack.go AttackBox":                    "a file that it has made itself",
 	"internal/base/box/layered_linux.go hasMounts":             "a file of the system",

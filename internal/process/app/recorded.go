@@ -37,9 +37,9 @@ func (p *Process) LoadOfRun(ctx context.Context, rec *runs.Record, foreign bool)
 	then.Workspace = p.Dirs.Work
 	then.Named = ""
 	dir := rec.Dir
-	dirs := []string{p.Dirs.Agents}
+	dirs := p.agentDirs()
 	if foreign || flow.DescribeChanges(rec.Sources, flow.HashSources(rec.Dir, rec.Sources)) != nil {
-		dirs = nil // an agent that was not named then is not part of the run
+		dirs = flow.AgentDirs{} // an agent that was not named then is not part of the run
 		var err error
 		if dir, err = openBundleOf(ctx, p, rec); err != nil {
 			if dir, a.remove, err = restoreSources(rec, foreign); err != nil {

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"iter"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -19,6 +20,7 @@ import (
 	"raddle.dev/graph/journal"
 	"raddle.dev/internal/base/failure"
 	"raddle.dev/internal/base/redact"
+	"raddle.dev/internal/storage/config"
 	"raddle.dev/internal/storage/runs"
 	"raddle.dev/tool/permission"
 )
@@ -260,6 +262,11 @@ func (p *Process) relocateAgent(id string, rec *runs.Record, agent string) error
 		}
 		rec.Dir = place.Dir
 		return nil
+	}
+	if isInside(rec.Dir, p.Dirs.Bundled) { // a cache may have been emptied
+		if dir, err := p.Bundled.Unpack(); err == nil && !config.IsDir(rec.Dir) {
+			rec.Dir = filepath.Join(dir, filepath.Base(rec.Dir))
+		}
 	}
 	switch _, err := os.Stat(rec.Dir); {
 	case errors.Is(err, fs.ErrNotExist):

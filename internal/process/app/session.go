@@ -78,7 +78,7 @@ func (p *Process) openSession(run *Run) error {
 			"the last turn of session '%s' of agent '%s' has not ended: run %s (%s)", name, agent, snap.Run, snap.Status)
 	}
 	if before, err := runs.DecodeRecord(snap.Meta); err == nil {
-		if before.Dir != run.Record.Dir && config.IsDir(before.Dir) {
+		if before.Dir != run.Record.Dir && config.IsDir(before.Dir) && !p.Bundled.isCopy(before.Dir, run.Record.Dir) {
 			return failure.NewStale("choose another name for this session", "session '%s' belongs to the agent in %s, not to the one in %s", name, p.Dirs.ShortPath(before.Dir), p.Dirs.ShortPath(run.Record.Dir))
 		}
 		mark, err := foreign.FindCurrent(context.Background(), st, run.Thread, 0)

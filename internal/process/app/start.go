@@ -58,11 +58,15 @@ type Request struct {
 	UIHooks
 }
 
-// Attach adds files to a request with a prompt. name returns the name of a file for the start record.
+// Attach adds files to a request with a prompt. name returns the name of a file for the start record, which does not
+// name standard input.
 func (r *Request) Attach(files []attach.File, name func(string) string) (err error) {
 	r.Prompt, r.Media, err = attach.Join(r.Prompt, files)
 	r.Attached = attach.DescribeFiles(files)
 	for _, f := range files {
+		if f.Name == attach.StandardInput {
+			continue
+		}
 		if !attach.IsAddress(f.Name) {
 			f.Name = name(f.Name)
 		}

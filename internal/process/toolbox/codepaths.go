@@ -23,7 +23,7 @@ const sharedDir = ".shared"
 func (tb *Toolbox) codePaths() []string {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
-	paths := []string{tb.shared.Dirs.Config, tb.shared.Dirs.Functions, tb.shared.Dirs.Agents}
+	paths := []string{tb.shared.Dirs.Config, tb.shared.Dirs.Functions, tb.shared.Dirs.Agents, tb.shared.Dirs.Bundled}
 	for _, dir := range slices.Sorted(maps.Keys(tb.agents)) {
 		if tb.agents[dir] == nil {
 			tb.agents[dir] = append([]string{dir, filepath.Join(filepath.Dir(dir), sharedDir)}, namedBeside(dir)...)

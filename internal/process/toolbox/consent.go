@@ -122,10 +122,10 @@ func (s *Shared) hasConsent(dir string) bool {
 	return err == nil && given
 }
 
-// isNamedOrInstalled reports whether an agent's directory is part of the one that was named, or
-// of what the user has installed.
+// isNamedOrInstalled reports whether an agent's directory is part of the one that was named, of
+// what the user has installed, or of what comes with the program.
 func (s *Shared) isNamedOrInstalled(dir, named string) bool {
-	return isBelow(dir, named) || isBelow(dir, s.Dirs.Agents)
+	return isBelow(dir, named) || isBelow(dir, s.Dirs.Agents) || s.Dirs.Bundled != "" && isBelow(dir, s.Dirs.Bundled)
 }
 
 // isBelow reports whether a path is a directory or lies below it, with links followed.

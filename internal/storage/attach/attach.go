@@ -264,9 +264,15 @@ func Join(prompt string, files []File) (text string, media []llm.Part, err error
 	return strings.Join(parts, "\n\n"), media, CheckMedia(media)
 }
 
+// StandardInput is the name of a file that came through standard input.
+const StandardInput = "standard input"
+
 // Mention returns what a prompt says of the file: its name and its text, or that it is attached.
 func (f File) Mention() string {
 	name := "File " + filepath.ToSlash(f.Name)
+	if f.Name == StandardInput {
+		name = "Standard input"
+	}
 	if f.Media != nil {
 		return name + " is attached."
 	}

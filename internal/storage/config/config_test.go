@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -65,6 +66,73 @@ func TestConfig(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// null means the default, at every key.
+func TestNullIsTheDefault(t *testing.T) {
+	var text strings.Builder
+	for _, key := range configKeys() {
+		if key != "clients" {
+			text.WriteString(key + ": null\n")
+		}
+	}
+	text.WriteString("clients:\n  - type: openai\n")
+	for _, key := range clientKeys {
+		if key != "type" && key != "models" {
+			text.WriteString("    " + key + ": null\n")
+		}
+	}
+	text.WriteString("    models:\n      - name: m\n")
+	for _, key := range modelKeys {
+		if key != "name" {
+			text.WriteString("        " + key + ":\n")
+		}
+	}
+	got, err := loadText(t, text.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := loadText(t, "clients: [{type: openai, models: [{name: m}]}]\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("(-without +null):\n%s", d)
+	}
+	if _, err := loadText(t, "clients: null\n"); err != nil {
+		t.Error(err)
+	}
+}
+
+// loadText returns the configuration of a file with a text.
+func loadText(t *testing.T, text string) (Config, error) {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, FileName), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return Load(dir, nil)
+}
+
+// A key of the reference has a line that says what to do instead, and none of these keys is one of raddle's.
+func TestReplacedKeys(t *testing.T) {
+	_, err := loadText(t, "model: a:b\nstream: true\nvault_password_file: ~/x\nclients: [{type: openai, patch: {}}]\n")
+	for _, want := range []string{
+		`2:1: error: unknown key "stream" in the file (remove it: replies are shown as they come`,
+		`3:1: error: unknown key "vault_password_file" in the file (remove it, and store keys with: raddle login PROVIDER`,
+		`unknown key "patch" in a client (write extra_body or extra_headers)`,
+	} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v lacks %s", err, want)
+		}
+	}
+	for key := range replacedKeys {
+		for _, known := range [][]string{configKeys(), clientKeys, modelKeys} {
+			if slices.Contains(known, key) {
+				t.Errorf("raddle knows the key %s", key)
+			}
+		}
 	}
 }
 

@@ -46,7 +46,7 @@ func (r *configReader) readClients(n *yaml.Node, c *Config) {
 
 func (r *configReader) readClient(n *yaml.Node, name string, c *Config) {
 	cl := Client{Name: name}
-	r.ReadKeys(n, "a client", clientKeys, func(key string, v *yaml.Node) {
+	r.readSetKeys(n, "a client", clientKeys, func(key string, v *yaml.Node) {
 		switch key {
 		case "models":
 			for _, item := range r.ReadItems(v, "models") {
@@ -267,7 +267,7 @@ func (r *configReader) readModel(n *yaml.Node, cl *Client) {
 		cl.Models = append(cl.Models, m)
 		return
 	}
-	r.ReadKeys(n, "a model", modelKeys, func(key string, v *yaml.Node) {
+	r.readSetKeys(n, "a model", modelKeys, func(key string, v *yaml.Node) {
 		switch key {
 		case "extra_body":
 			m.Body = r.readBody(v)

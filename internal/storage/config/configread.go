@@ -31,11 +31,21 @@ type configReader struct {
 	elsewhere bool
 }
 
+// readSetKeys is ReadKeys for the keys that have a value: null means the default.
+func (r *configReader) readSetKeys(n *yaml.Node, what string, known []string, each func(key string, value *yaml.Node)) {
+	r.Replaced = replacedKeys
+	r.ReadKeys(n, what, known, func(key string, value *yaml.Node) {
+		if !strictyaml.IsEmpty(strictyaml.ResolveAlias(value)) {
+			each(key, value)
+		}
+	})
+}
+
 func (r *configReader) readConfig(c *Config) {
 	if r.Root == nil {
 		return
 	}
-	r.ReadKeys(r.Root, "the file", configKeys(), func(key string, v *yaml.Node) {
+	r.readSetKeys(r.Root, "the file", configKeys(), func(key string, v *yaml.Node) {
 		switch i := slices.IndexFunc(settings, func(s setting) bool { return s.key == key }); {
 		case i >= 0:
 			if s, ok := r.readScalar(v, key); ok {

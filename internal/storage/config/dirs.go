@@ -18,6 +18,7 @@ type Dirs struct {
 	Functions string `json:"functions"` // global tools, and mcp.json
 	State     string `json:"state"`     // runs and journals
 	Cache     string `json:"cache"`     // data that can be created again
+	Bundled   string `json:"-"`         // below Cache: the agents that come with the program, as files
 	Work      string `json:"work"`      // where the process was started
 	Home      string `json:"-"`         // of the user; "" if there is none
 	workGone  bool   // the directory where the process was started no longer exists
@@ -68,6 +69,7 @@ func FindDirs(env environ.Environ, work string) (Dirs, error) {
 		}
 	}
 	d.Agents = filepath.Join(d.Config, "agents")
+	d.Bundled = filepath.Join(d.Cache, "bundled")
 	d.Functions = filepath.Join(d.Config, "functions")
 	if dir, ok := env.Lookup("RADDLE_FUNCTIONS_DIR"); ok {
 		d.Functions = d.AbsPath(dir)

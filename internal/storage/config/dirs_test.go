@@ -15,15 +15,15 @@ func TestDirs(t *testing.T) {
 	}{
 		"home": {
 			env:  environ.Environ{"HOME=/h"},
-			want: Dirs{Config: "/h/.config/raddle", Agents: "/h/.config/raddle/agents", Functions: "/h/.config/raddle/functions", State: "/h/.local/state/raddle", Cache: "/h/.cache/raddle"},
+			want: Dirs{Config: "/h/.config/raddle", Agents: "/h/.config/raddle/agents", Functions: "/h/.config/raddle/functions", State: "/h/.local/state/raddle", Cache: "/h/.cache/raddle", Bundled: "/h/.cache/raddle/bundled"},
 		},
 		"the standard's variables": {
 			env:  environ.Environ{"HOME=/h", "XDG_CONFIG_HOME=/c", "XDG_STATE_HOME=/s", "XDG_CACHE_HOME=relative"},
-			want: Dirs{Config: "/c/raddle", Agents: "/c/raddle/agents", Functions: "/c/raddle/functions", State: "/s/raddle", Cache: "/h/.cache/raddle"},
+			want: Dirs{Config: "/c/raddle", Agents: "/c/raddle/agents", Functions: "/c/raddle/functions", State: "/s/raddle", Cache: "/h/.cache/raddle", Bundled: "/h/.cache/raddle/bundled"},
 		},
 		"our own": {
 			env:  environ.Environ{"HOME=/h", "XDG_CONFIG_HOME=/c", "RADDLE_CONFIG_DIR=mine"},
-			want: Dirs{Config: "/w/mine", Agents: "/w/mine/agents", Functions: "/w/mine/functions", State: "/h/.local/state/raddle", Cache: "/h/.cache/raddle"},
+			want: Dirs{Config: "/w/mine", Agents: "/w/mine/agents", Functions: "/w/mine/functions", State: "/h/.local/state/raddle", Cache: "/h/.cache/raddle", Bundled: "/h/.cache/raddle/bundled"},
 		},
 	}
 	for name, test := range tests {

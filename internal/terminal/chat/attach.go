@@ -58,8 +58,8 @@ func isFile(path string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// attachFiles adds files to the next message.
-func attachFiles(_ context.Context, s *Session, rest string) error {
+// attachFiles adds files to the next message, or sends one that follows them after " -- ".
+func attachFiles(ctx context.Context, s *Session, rest string) error {
 	paths, prompt, both := strings.Cut(rest, " -- ") // the reference's form
 	if strings.TrimSpace(paths) == "" {
 		return failure.NewUsage("write: /file PATH", "/file: the path is missing")
@@ -73,8 +73,8 @@ func attachFiles(_ context.Context, s *Session, rest string) error {
 			return err
 		}
 	}
-	if both && s.edit != nil {
-		s.edit.SetText(strings.TrimSpace(prompt))
+	if prompt = strings.TrimSpace(prompt); both && prompt != "" {
+		s.send(ctx, message{text: prompt, shown: prompt})
 	}
 	return nil
 }

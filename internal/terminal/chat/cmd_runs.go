@@ -126,6 +126,7 @@ func termCommands() []command {
 		{name: "keys", help: "list the keys", group: groupTerm, busy: true, run: showKeys},
 		{
 			name:  "theme",
+			dots:  []string{"theme"},
 			args:  "NAME",
 			help:  "change the colours: auto, dark, light or mono",
 			group: groupTerm,
@@ -133,13 +134,14 @@ func termCommands() []command {
 			run:   changeTheme,
 		},
 		{
-			name:  "quit",
-			help:  "leave; raddle -c continues",
-			also:  []string{"exit"},
-			dots:  []string{"exit"},
-			group: groupTerm,
-			busy:  true,
-			run:   leaveChat,
+			name:    "quit",
+			help:    "leave; raddle -c continues",
+			also:    []string{"exit"},
+			dots:    []string{"exit", "quit"},
+			accepts: []string{"session", "agent"},
+			group:   groupTerm,
+			busy:    true,
+			run:     leaveChat,
 		},
 	}
 }

@@ -14,8 +14,8 @@ import (
 )
 
 var timeCommands = []command{
-	{name: "undo", args: "[N]", help: "take back the last message, or the last N", group: groupTime, run: undoTurns},
-	{name: "redo", help: "bring back what /undo took back", group: groupTime, run: redoTurns},
+	{name: "undo", dots: []string{"undo"}, args: "[N]", help: "take back the last message, or the last N", group: groupTime, run: undoTurns},
+	{name: "redo", dots: []string{"redo"}, help: "bring back what /undo took back", group: groupTime, run: redoTurns},
 	{
 		name:  "retry",
 		args:  "[MODEL]",
@@ -31,7 +31,7 @@ var timeCommands = []command{
 		group: groupTime,
 		run:   editTurn,
 	},
-	{name: "fork", help: "continue on a new branch; this one stays as it is", group: groupTime, run: forkTalk},
+	{name: "fork", dots: []string{"fork"}, help: "continue on a new branch; this one stays as it is", group: groupTime, run: forkTalk},
 	{
 		name:  "rewind",
 		help:  "go back to before a message: the conversation, the files, or both",

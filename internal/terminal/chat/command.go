@@ -11,14 +11,16 @@ import (
 
 // A command is what a person can type after a slash.
 type command struct {
-	name  string
-	args  string // how the arguments are written
-	help  string
-	dots  []string // the reference tool's spellings, without the dot
-	also  []string // other names
-	group string
-	busy  bool // it works while a reply is being written
-	run   func(ctx context.Context, s *Session, rest string) error
+	name string
+	args string // how the arguments are written
+	help string
+	dots []string // the reference tool's spellings, without the dot
+	also []string // other names
+	// accepts are the words that may follow a command without args.
+	accepts []string
+	group   string
+	busy    bool // it works while a reply is being written
+	run     func(ctx context.Context, s *Session, rest string) error
 }
 
 // These are the groups of commands, in the order of /help.
@@ -45,7 +47,7 @@ func parseCommand(text string) (name, rest string, ok bool) {
 	switch {
 	case text[0] == '/' && !strings.Contains(word, "/") && word != "":
 		return word, strings.TrimSpace(rest), true
-	case text[0] == '.' && slices.ContainsFunc(listCommands(), func(c command) bool { return slices.Contains(c.dots, word) }):
+	case text[0] == '.' && (findOther(word, rest) != "" || slices.ContainsFunc(listCommands(), func(c command) bool { return slices.Contains(c.dots, word) })):
 		return "." + word, strings.TrimSpace(rest), true
 	}
 	return "", "", false
@@ -83,7 +85,7 @@ func findCommand(name string) (*command, error) {
 
 // runCommand runs a command. typed is what was typed. A command that has to wait for the reply is queued.
 func (s *Session) runCommand(ctx context.Context, typed, name, rest string) {
-	c, err := findCommand(name)
+	c, err := chooseCommand(name, rest)
 	if err == nil && s.turn != nil && !c.busy {
 		s.queue = append(s.queue, message{shown: typed, command: true})
 		return

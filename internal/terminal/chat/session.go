@@ -120,24 +120,33 @@ func (s *Session) Run(ctx context.Context) error {
 
 // openFirst opens the conversation that the options name.
 func (s *Session) openFirst(ctx context.Context) error {
-	name := s.Options.Name
-	agent := s.Options.Agent
-	if s.Options.Continue {
-		last, err := conversation.Latest(ctx, s.Process, s.Process.Dirs.Work)
-		switch {
-		case err != nil:
-			return err
-		case last == nil:
-			s.say("There is no conversation in this directory yet. This is a new one.")
-		default:
-			agent = last.Agent
-			name = last.Name
+	agent, name, err := FindNamed(ctx, s.Process, s.Options)
+	if err != nil {
+		return err
+	}
+	if s.Options.Continue && name == "" {
+		s.say("There is no conversation in this directory yet. This is a new one.")
+	}
+	return s.openAgent(ctx, agent, name)
+}
+
+// FindNamed returns the agent and the name of the conversation that the options name. name is empty for a new one.
+func FindNamed(ctx context.Context, p *app.Process, o Options) (agent, name string, err error) {
+	agent = o.Agent
+	name = o.Name
+	if o.Continue {
+		last, err := conversation.Latest(ctx, p, p.Dirs.Work)
+		if err != nil {
+			return "", "", err
+		}
+		if last != nil {
+			return last.Agent, last.Name, nil
 		}
 	}
 	if agent == "" && name != "" {
-		list, err := conversation.List(ctx, s.Process, "")
+		list, err := conversation.List(ctx, p, "")
 		if err != nil {
-			return err
+			return "", "", err
 		}
 		for _, c := range list {
 			if c.Name == name {
@@ -146,7 +155,7 @@ func (s *Session) openFirst(ctx context.Context) error {
 			}
 		}
 	}
-	return s.openAgent(ctx, cmp.Or(agent, DefaultAgent), name)
+	return cmp.Or(agent, DefaultAgent), name, nil
 }
 
 // openAgent changes to an agent, and to one of its conversations; "": a new one.

@@ -106,6 +106,8 @@ func refuseWords(op *opener) cobra.PositionalArgs {
 			next = "did you mean: " + cmd.CommandPath() + " " + near + "?"
 		case app.IsPath(args[0]) || slices.ContainsFunc(op.openWithFaults().ListAgents(), func(a app.Place) bool { return a.Name == args[0] }):
 			next = "to run an agent: raddle run " + wording.QuoteWord(args[0])
+		case !cmd.HasParent():
+			next = "as a question: raddle ask " + strings.Join(args, " ") + "; the commands: raddle --help"
 		}
 		return badUsage(next, "unknown command %q", args[0])
 	}
@@ -120,12 +122,16 @@ func flagError(cmd *cobra.Command, err error) error {
 		}
 	}
 	next := "see: " + cmd.CommandPath() + " --help"
+	if letter, ok := strings.CutPrefix(err.Error(), "unknown shorthand flag: '"); ok {
+		next = cmp.Or(commandline.FlagSynonyms[letter[:1]], next)
+	}
 	if name, ok := strings.CutPrefix(err.Error(), "unknown flag: --"); ok {
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 		if near := wording.FindNearest(name, names); near != "" {
 			next = "did you mean --" + near + "?"
 		}
+		next = cmp.Or(commandline.FlagSynonyms[name], next)
 	}
 	return &exitError{code: exitUsage, next: next, err: err}
 }

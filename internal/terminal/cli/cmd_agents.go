@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -17,8 +18,8 @@ func newAgentsCommand(op *opener) *cobra.Command {
 	return newGroup(op, &cobra.Command{
 		Use:     "agents COMMAND",
 		Short:   "List, show, create, install and publish agents",
-		Example: "  raddle agents ls\n  raddle agents new helper\n  raddle agents show helper\n  raddle agents install",
-	}, newAgentsLsCommand(op), newAgentsShowCommand(op), newAgentsNewCommand(op), newAgentsInstallCommand(op), newAgentsPublishCommand(op))
+		Example: "  raddle agents ls\n  raddle agents new helper\n  raddle agents show coder\n  raddle agents install",
+	}, newAgentsLsCommand(op), newAgentsShowCommand(op), newAgentsNewCommand(op), newAgentsCopyCommand(op), newAgentsInstallCommand(op), newAgentsPublishCommand(op))
 }
 
 func newAgentsLsCommand(op *opener) *cobra.Command {
@@ -39,8 +40,8 @@ type listedAgent struct {
 }
 
 func runAgentsLs(_ context.Context, con *console.Console, p *app.Process, opts outputOptions, _ []string) error {
-	if err := p.Bundled.InstallOnce(); err != nil {
-		con.PrintNote("raddle: the agents that come with raddle could not be installed: %v", err)
+	if _, err := p.Bundled.Unpack(); err != nil {
+		con.PrintNote("raddle: %v", err)
 	}
 	agents := []listedAgent{}
 	for _, place := range p.ListAgents() {
@@ -86,7 +87,7 @@ func newAgentsShowCommand(op *opener) *cobra.Command {
 	return newOutputCommand(op, "write it as `FORMAT`: text or json", runAgentsShow, &cobra.Command{
 		Use:               "show AGENT",
 		Short:             "Show an agent without running it, as info --agent does",
-		Example:           "  raddle agents show examples/assistant",
+		Example:           "  raddle agents show coder",
 		Args:              checkArgCount(1, 1, "the agent"),
 		ValidArgsFunction: completeAgents(op),
 	})
@@ -140,7 +141,7 @@ func newAgentsInstallCommand(op *opener) *cobra.Command {
 earlier version has installed. Files that you have changed stay as they are, and are listed; --force replaces them, and
 keeps yours as FILE.bak. An agent of your own that has the name of one of these is never touched.
 
-The first command that loads or lists agents installs them, too.`,
+raddle uses these agents without their files. Write them to change them: a file that you have changed counts.`,
 		Example: "  raddle agents install\n  raddle agents install coder --force",
 		Args:    checkArgCount(0, -1, ""),
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
@@ -149,6 +150,28 @@ The first command that loads or lists agents installs them, too.`,
 	})
 	cmd.Flags().BoolVar(&opts.force, "force", false, "replace files that you have changed, and keep yours as FILE.bak")
 	return cmd
+}
+
+func newAgentsCopyCommand(op *opener) *cobra.Command {
+	return newCommand(op, &noOptions{}, runAgentsCopy, &cobra.Command{
+		Use:     "copy NAME...",
+		Short:   "Write agents that come with raddle to the agents directory, to change them",
+		Example: "  raddle agents copy coder",
+		Args:    checkArgCount(1, -1, "the agent"),
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return app.BundledAgents(), cobra.ShellCompDirectiveNoFileComp
+		},
+	})
+}
+
+func runAgentsCopy(ctx context.Context, con *console.Console, p *app.Process, _ noOptions, args []string) error {
+	if err := runAgentsInstall(ctx, con, p, agentsInstallOptions{}, args); err != nil {
+		return err
+	}
+	for _, name := range args {
+		con.PrintNote("next: change %s; from then on raddle uses it in place of its own", p.Dirs.ShortPath(filepath.Join(p.Dirs.Agents, name)))
+	}
+	return nil
 }
 
 func runAgentsInstall(_ context.Context, con *console.Console, p *app.Process, opts agentsInstallOptions, args []string) error {
@@ -191,7 +214,7 @@ func newAgentsPublishCommand(op *opener) *cobra.Command {
 		Long: `Runs that start afterwards can continue with these files wherever the store can be reached, also after the agent has changed. On a
 server, PostgreSQL or Redis, every run does this at its start. The files of the agents that it names are included. What begins
 with a dot, knowledge bases, and what .gitignore and .raddleignore list are left out. A file with a secret is an error.`,
-		Example:           "  raddle agents publish helper",
+		Example:           "  raddle agents publish coder",
 		Args:              checkArgCount(1, 1, "the agent"),
 		ValidArgsFunction: completeAgents(op),
 	})

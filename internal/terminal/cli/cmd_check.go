@@ -29,7 +29,7 @@ func newCheckCommand(op *opener) *cobra.Command {
 		Long: `Reads and validates agents, and proves that every placeholder has a value on every path to it. Hooks of the
 directory in which you start raddle (.raddle/hooks.yaml) are read as well, because no agent runs there without them.
 No model is called, and no key is needed. The exit code is 3 if there are errors.`,
-		Example: `  raddle check examples/triage
+		Example: `  raddle check review-gate
   raddle check --strict agents/*/graph.yaml`,
 		Args: checkArgCount(1, -1, "the agent"),
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {

@@ -40,10 +40,10 @@ func newGraphCommand(op *opener) *cobra.Command {
 Mermaid. You need not install anything.
 
 With a run, the picture shows which nodes ran, how often and how long, what failed and what waits, also while it runs.`,
-		Example: `  raddle graph examples/triage
+		Example: `  raddle graph review-gate
   raddle graph last
-  raddle graph examples/triage -o triage.svg
-  raddle graph examples/triage --format dot | dot -Tpdf > triage.pdf`,
+  raddle graph review-gate -o review.svg
+  raddle graph review-gate --format dot | dot -Tpdf > review.pdf`,
 		Args:              checkArgCount(1, 1, "the agent"),
 		ValidArgsFunction: completeDrawn(op),
 	})

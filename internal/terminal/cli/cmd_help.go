@@ -111,15 +111,6 @@ func topicNames() []string {
 	return names
 }
 
-// helpGuides lists the guides in two columns.
-func helpGuides(b *strings.Builder) {
-	b.WriteString("\nGuides (raddle help TOPIC):\n")
-	for _, t := range guide.ListTopics() {
-		fmt.Fprintf(b, "  %-14s  %s\n", t.Name, t.Title)
-	}
-	fmt.Fprintf(b, "  also: %s\n", strings.Join(guide.SectionNames(), ", "))
-}
-
 // versionOptions are the flags of "version".
 type versionOptions struct{ output string }
 

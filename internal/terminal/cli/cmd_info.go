@@ -32,7 +32,7 @@ func newInfoCommand(op *opener) *cobra.Command {
 		Use:   "info",
 		Short: "Show where everything is, and what is wrong with it",
 		Example: `  raddle info
-  raddle info --agent examples/triage`,
+  raddle info --agent review-gate`,
 		Args: checkArgCount(0, 0, ""),
 		RunE: func(cmd *cobra.Command, args []string) error { return runInfo(cmd.Context(), op, opts, args) },
 	}

@@ -13,6 +13,7 @@ import (
 	"raddle.dev/internal/process/app"
 	"raddle.dev/internal/storage/keystore"
 	"raddle.dev/internal/terminal/console"
+	"raddle.dev/internal/terminal/prompting"
 	"raddle.dev/internal/terminal/setup"
 )
 
@@ -103,7 +104,7 @@ func readKey(ctx context.Context, op *opener, client string) (string, error) {
 	if term.IsTerminal(op.In) {
 		return "", badUsage("write: raddle login "+client+" < FILE", "the key cannot be asked for: standard error is not a terminal")
 	}
-	text, err := readAll(op.In)
+	text, err := prompting.ReadText(op.In)
 	if err != nil {
 		return "", err
 	}

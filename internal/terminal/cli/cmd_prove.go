@@ -35,8 +35,10 @@ func newTestCommand(op *opener) *cobra.Command {
 		Long: `Runs the test cases in the files *.test.yaml of agents and in the directories below; without an argument, in this directory.
 No model, tool or network is used unless a case says so, and nothing is written outside of scratch copies. See: raddle help testing
 The exit code is 1 if a test fails, and 3 if a file cannot be used.`,
-		Example: `  raddle test
-  raddle test examples/triage --run urgent
+		Example: `  raddle examples copy triage
+  raddle test examples/triage --run agrees
+  raddle test
+  raddle test coder explore
   raddle test agents/review --update
   raddle test --from last
   raddle test --output junit > report.xml`,

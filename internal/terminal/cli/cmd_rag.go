@@ -21,7 +21,8 @@ func newRagCommand(env *environment) *cobra.Command {
 		Short: "Build, search and remove the knowledge bases of agents",
 		Long: `An agent with documents has a knowledge base for each of its rag nodes, or one of its own. A run builds what is missing
 and updates what has changed; these commands do it without a run.`,
-		Example: `  raddle rag build examples/handbook
+		Example: `  raddle examples copy handbook
+  raddle rag build examples/handbook
   raddle rag search examples/handbook "How many days of leave are there?"`,
 		Args: checkArgCount(0, 0, ""),
 	}

@@ -2,20 +2,19 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"raddle.dev/flow"
 	"raddle.dev/internal/base/term"
 	"raddle.dev/internal/base/wording"
 	"raddle.dev/internal/process/app"
-	"raddle.dev/internal/process/gather"
+	"raddle.dev/internal/process/conversation"
 	"raddle.dev/internal/process/toolbox"
+	"raddle.dev/internal/terminal/chat"
 	"raddle.dev/internal/terminal/console"
-	"raddle.dev/llm"
+	"raddle.dev/internal/terminal/dryrun"
+	"raddle.dev/internal/terminal/prompting"
 	"raddle.dev/tool/permission"
 )
 
@@ -33,6 +32,8 @@ type runOptions struct {
 	headless       bool
 	noBox          bool
 	dry            bool
+	question       bool // the run is a message of a conversation
+	continues      bool // of the last one in this directory
 }
 
 func newRunCommand(env *environment) *cobra.Command {
@@ -41,13 +42,13 @@ func newRunCommand(env *environment) *cobra.Command {
 		Use:   "run AGENT [PROMPT...]",
 		Short: "Run an agent",
 		Long: `AGENT is a name in the agents directory, or a path to an agent's directory, graph.yaml or config.yaml.
-The prompt is the words after it; standard input instead of "-" or of no words; then the files.
+The prompt is the words after it, then what comes through a pipe or a file on standard input, then the files. With
+words, a pipe counts if its first byte comes within a second; "-" waits for it, and --no-stdin leaves it out.
 
 On a terminal, raddle asks questions. Elsewhere --answer answers them, or a default of the file;
 otherwise the run parks with exit code 5 and "raddle resume" continues it.`,
-		Example: `  raddle run examples/hello "Ada Lovelace"
-  raddle run examples/triage --answer yes
-  git diff | raddle run reviewer - "Review this change:"
+		Example: `  raddle run explore "Where are settings read?"
+  git diff | raddle run code-reviewer "Review this change"
   raddle run writer -f notes.md --model openai:gpt-5 --output json`,
 		Args:              checkArgCount(1, -1, "the agent"),
 		ValidArgsFunction: completeAgents(&env.opener),
@@ -55,6 +56,62 @@ otherwise the run parks with exit code 5 and "raddle resume" continues it.`,
 			return reportRefusal(env.Console, opts.output, runRun(cmd.Context(), env, opts, args))
 		},
 	}
+	cmd.Flags().StringVarP(&opts.session, "session", "s", "", "start or continue the session `NAME` (graph agents have none)")
+	addRunFlags(&env.opener, cmd, &opts)
+	return cmd
+}
+
+// newAskCommand returns the command that a command line without a command means if it is a question.
+func newAskCommand(env *environment) *cobra.Command {
+	opts := runOptions{question: true}
+	cmd := &cobra.Command{
+		Use:   "ask [QUESTION...]",
+		Short: "Ask the assistant, or continue the last conversation",
+		Long: `raddle "QUESTION" does the same. The question is the words, then what comes through a pipe or a file on standard
+input, then the files. raddle prints the answer and ends; raddle -c "MORE" continues, and raddle -c alone opens the
+conversation on the terminal.
+
+One word that is no command is no question: write raddle -- WORD, or raddle ask WORD.`,
+		Example: `  raddle "What does this error mean: EADDRINUSE?"
+  git diff | raddle "Explain this change"
+  raddle -f docs/ "Which pages name the port?"
+  raddle -c "And who reads it?"`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return reportRefusal(env.Console, opts.output, runQuestion(cmd.Context(), env, opts, args))
+		},
+	}
+	cmd.Flags().BoolVarP(&opts.continues, "continue", "c", false, "continue the last conversation of this directory")
+	cmd.Flags().StringVarP(&opts.session, "session", "s", "", "start or continue the conversation `NAME`")
+	addRunFlags(&env.opener, cmd, &opts)
+	return cmd
+}
+
+// runQuestion sends a message to the assistant, or to the agent of the conversation that continues.
+func runQuestion(ctx context.Context, env *environment, opts runOptions, args []string) error {
+	if opts.continues && opts.session != "" {
+		return badUsage("leave one of them out", "--continue and --session exclude each other")
+	}
+	if err := env.openProcess(); err != nil {
+		return err
+	}
+	agent, name, err := chat.FindNamed(ctx, env.process, chat.Options{Name: opts.session, Continue: opts.continues})
+	if err != nil {
+		return err
+	}
+	if opts.continues && name == "" {
+		env.PrintNote("There is no conversation in this directory yet. This is a new one.")
+	}
+	talk, err := conversation.Open(ctx, env.process, agent, name)
+	if err != nil {
+		return err
+	}
+	opts.session = talk.Session()
+	talk.Close()
+	return runRun(ctx, env, opts, append([]string{agent}, args...))
+}
+
+// addRunFlags adds the flags of the commands that run an agent with a prompt.
+func addRunFlags(op *opener, cmd *cobra.Command, opts *runOptions) {
 	flags := cmd.Flags()
 	flags.StringVarP(&opts.model, "model", "m", "", "use `CLIENT:MODEL` instead of every model of the agent")
 	flags.StringArrayVarP(&opts.files, "file", "f", nil, "add `FILE` to the prompt: a text, picture, PDF, directory, glob or https address (repeatable)")
@@ -62,18 +119,16 @@ otherwise the run parks with exit code 5 and "raddle resume" continues it.`,
 	flags.StringArrayVar(&opts.variables, "agent-variable", nil, "set a variable of the agent: `NAME VALUE` (repeatable)")
 	addOutputFlag(cmd, &opts.output, "write the result as `FORMAT`: text, json or stream-json")
 	flags.BoolVar(&opts.raw, "raw", false, "show replies on the terminal as they are written, without formatting their Markdown")
-	addTraceFlag(cmd, &env.opener)
+	addTraceFlag(cmd, op)
 	flags.BoolVarP(&opts.noStream, "no-stream", "S", false, "show no text and no live lines on the terminal before the end")
 	flags.BoolVar(&opts.noStdin, "no-stdin", false, "do not read standard input")
 	flags.BoolVar(&opts.strict, "strict", false, "treat unknown keys as errors")
 	flags.BoolVar(&opts.headless, "headless", false, "never wait for a person: deny what needs permission, and let models decide for themselves")
 	flags.BoolVar(&opts.dry, "dry-run", false, "print the requests to models, and run nothing")
-	flags.StringVarP(&opts.session, "session", "s", "", "start or continue the session `NAME` (graph agents have none)")
-	_ = cmd.RegisterFlagCompletionFunc("model", completeModels(&env.opener))
-	addUserFlag(cmd, &env.opener)
+	_ = cmd.RegisterFlagCompletionFunc("model", completeModels(op))
+	addUserFlag(cmd, op)
 	addNoBoxFlag(cmd, &opts.noBox)
 	addModeFlag(cmd, &opts.mode, "what runs without a question: `MODE` plan, ask, edits or box (default: as configured, or edits)")
-	return cmd
 }
 
 func runRun(ctx context.Context, env *environment, opts runOptions, args []string) error {
@@ -92,23 +147,20 @@ func runRun(ctx context.Context, env *environment, opts runOptions, args []strin
 	if _, err := env.process.FindAgent(args[0]); err != nil { // before anything is read from a pipe
 		return err
 	}
-	text, err := promptText(env.Console, args[1:], opts.noStdin)
+	prompt, err := prompting.ReadPrompt(ctx, env.input, prompting.Parts{Words: args[1:], Files: opts.files, NoInput: opts.noStdin})
 	if err != nil {
 		return err
 	}
-	files, report, err := gather.Read(ctx, opts.files)
-	if err != nil {
-		return err
-	}
-	for _, line := range report {
+	for _, line := range prompt.Notes {
 		env.PrintNote("%s", term.CleanLine(line))
 	}
 	req := app.Request{
-		Agent: args[0], Prompt: text, Model: opts.model, Variables: variables, Session: opts.session, Strict: opts.strict, Headless: opts.headless,
+		Agent: args[0], Prompt: prompt.Text, Model: opts.model, Variables: variables, Session: opts.session, Transient: opts.question,
+		Strict: opts.strict, Headless: opts.headless,
 		UIHooks: newUIHooks(ctx, env.Console, env.process, &env.foreground),
 	}
 	req.Mode = mode
-	if err := req.Attach(files, env.process.Dirs.AbsPath); err != nil {
+	if err := req.Attach(prompt.Files, env.process.Dirs.AbsPath); err != nil {
 		return err
 	}
 	run, err := startPrompted(ctx, &env.opener, req)
@@ -120,6 +172,9 @@ func runRun(ctx context.Context, env *environment, opts runOptions, args []strin
 	}
 	if run.Agent.Config != nil && strings.TrimSpace(run.Record.Prompt) == "" {
 		run.Close()
+		if opts.question {
+			return badUsage(`write one: raddle "YOUR QUESTION"; or pipe it in`, "there is no question")
+		}
 		return badUsage("write one: raddle run "+wording.QuoteWord(args[0])+` "YOUR PROMPT"; or pipe it in`, "agent '%s' needs a prompt, and there is none", run.Agent.Name)
 	}
 	d := newDrive(env.Console, env.process, &env.foreground, run)
@@ -205,30 +260,10 @@ func parseVariables(flags []string) (map[string]string, error) {
 	return variables, nil
 }
 
-// dryReport describes what a run would send to models, for --dry-run.
-type dryReport struct {
-	Agent    string       `json:"agent"`
-	Requests []dryRequest `json:"requests"` // for a graph, one for each llm node, with its placeholders
-	Tools    []toolReport `json:"tools"`
-	Servers  []string     `json:"mcp_servers"` // not started: Tools does not contain their tools
-	Notes    []string     `json:"notes"`       // what is unknown before the run
-	specs    []llm.ToolSpec
-	config   bool
-}
-
-// dryRequest is one request to a model.
-type dryRequest struct {
-	Node     string        `json:"node,omitempty"`
-	Model    string        `json:"model"`
-	System   string        `json:"system"`
-	Messages []llm.Message `json:"messages"`
-	Tools    []string      `json:"tools"`
-}
-
 // dryRun describes what a run would send to models. It calls and records nothing.
 func dryRun(con *console.Console, p *app.Process, run *app.Run, format string) error {
 	defer run.Close()
-	r := dryReportOn(run.Agent, run.Record.Prompt)
+	r := dryrun.DescribeRun(run.Agent, run.Record.Prompt)
 	if mode := run.Mode.Mode(); mode != permission.ModeEdits {
 		r.Notes = append(r.Notes, "the permission mode is "+string(mode)+"; raddle tools ls AGENT --mode "+string(mode)+" shows which tools ask")
 	}
@@ -239,88 +274,9 @@ func dryRun(con *console.Console, p *app.Process, run *app.Run, format string) e
 	return con.PrintResult(format, r, r.String)
 }
 
-func dryReportOn(a *flow.Agent, prompt string) *dryReport {
-	r := &dryReport{Agent: a.Name, Requests: []dryRequest{}, Tools: []toolReport{}, Servers: append([]string{}, a.Tools.Servers...), Notes: []string{}, config: a.Config != nil}
-	names := []string{}
-	for _, t := range a.AvailableTools() {
-		r.Tools = append(r.Tools, toolReport{t.Name, firstLine(t.Description)})
-		r.specs = append(r.specs, t.Spec())
-		names = append(names, t.Name)
-	}
-	if a.Config != nil {
-		system, messages := a.OpeningMessages(prompt)
-		r.Requests = append(r.Requests, dryRequest{Model: firstOrEmpty(a.Models()), System: system, Messages: messages, Tools: names})
-		if a.Config.Prompting.Dynamic {
-			r.Notes = append(r.Notes, "the script's function _instructions makes the instructions, and was not run")
-		}
-	} else {
-		r.Notes = append(r.Notes, "placeholders are filled when a node runs; which nodes run is decided then")
-		for _, n := range a.ModelRequests() {
-			r.Requests = append(r.Requests, dryNode(a, n))
-		}
-	}
-	if len(r.Servers) > 0 {
-		r.Notes = append(r.Notes, "the tools of MCP servers are unknown until the servers start: "+strings.Join(r.Servers, ", "))
-	}
-	return r
-}
-
-func dryNode(a *flow.Agent, n flow.ModelRequest) dryRequest {
-	q := dryRequest{Node: n.Node, Model: n.Model, System: n.System, Messages: []llm.Message{llm.User(n.Prompt)}, Tools: append([]string{}, n.Tools...)}
-	if models := a.Models(); q.Model == "" || len(models) == 1 {
-		q.Model = firstOrEmpty(models) // --model replaces all of them
-	}
-	return q
-}
-
 func firstOrEmpty(words []string) string {
 	if len(words) == 0 {
 		return ""
 	}
 	return words[0]
-}
-
-// String returns the report for people.
-func (r *dryReport) String() string {
-	var b strings.Builder
-	for i, q := range r.Requests {
-		if i > 0 {
-			b.WriteString("\n")
-		}
-		if q.Node != "" {
-			fmt.Fprintf(&b, "node: %s\n", q.Node)
-		}
-		fmt.Fprintf(&b, "model: %s\n", q.Model)
-		writeSection(&b, "system", q.System)
-		for _, m := range q.Messages {
-			writeSection(&b, string(m.Role), m.Text())
-		}
-		if !r.config {
-			writeSection(&b, "tools", strings.Join(q.Tools, ", "))
-		}
-	}
-	if r.config {
-		for _, t := range r.specs {
-			writeSection(&b, "tool "+t.Name, t.Description+"\n"+compactJSON(t.Schema))
-		}
-	}
-	for _, n := range r.Notes {
-		fmt.Fprintf(&b, "\nnote: %s\n", n)
-	}
-	return b.String()
-}
-
-// writeSection returns a text below its heading, or "" for an empty text.
-func writeSection(b *strings.Builder, title, text string) {
-	if text = strings.TrimSpace(text); text != "" {
-		fmt.Fprintf(b, "\n[%s]\n%s\n", title, term.CleanText(text))
-	}
-}
-
-func compactJSON(schema json.RawMessage) string {
-	text, err := json.Marshal(schema)
-	if err != nil || len(schema) == 0 {
-		return "{}"
-	}
-	return string(text)
 }

@@ -21,6 +21,7 @@ import (
 	"raddle.dev/internal/report/question"
 	"raddle.dev/internal/storage/runs"
 	"raddle.dev/internal/terminal/console"
+	"raddle.dev/internal/terminal/prompting"
 )
 
 func newToolsCommand(op *opener) *cobra.Command {
@@ -30,9 +31,9 @@ func newToolsCommand(op *opener) *cobra.Command {
 		Long: `Without an AGENT the tools are those that every agent may name: what comes with raddle, and the scripts in
 the directory of functions. With one they are the agent's.`,
 		Example: `  raddle tools ls
-  raddle tools ls examples/assistant
+  raddle tools ls explore
   raddle tools show fs_grep
-  raddle tools call examples/assistant quote '{"items": ["R-210"]}'
+  raddle tools call explore search_content '{"pattern": "TODO"}'
   raddle tools call fs_write - <arguments.json`,
 	}, newToolsLsCommand(op), newToolsShowCommand(op), newToolsCallCommand(op), newToolsBuildCommand(op), newToolsExecCommand(op))
 }
@@ -42,7 +43,7 @@ func newToolsLsCommand(op *opener) *cobra.Command {
 	cmd := newCommand(op, &opts, runToolsLs, &cobra.Command{
 		Use:               "ls [AGENT]",
 		Short:             "List tools",
-		Example:           "  raddle tools ls\n  raddle tools ls examples/assistant --mode ask\n  raddle tools ls examples/assistant --output json",
+		Example:           "  raddle tools ls\n  raddle tools ls explore --mode ask\n  raddle tools ls explore --output json",
 		Args:              checkArgCount(0, 1, ""),
 		ValidArgsFunction: completeAgents(op),
 	})
@@ -117,7 +118,7 @@ func newToolsShowCommand(op *opener) *cobra.Command {
 		Use:     "show [AGENT] NAME",
 		Short:   "Show what models see of a tool",
 		Long:    "A tool of an MCP server starts the server.",
-		Example: "  raddle tools show fs_grep\n  raddle tools show examples/assistant quote",
+		Example: "  raddle tools show fs_grep\n  raddle tools show explore search_content",
 		Args:    checkArgCount(1, 2, "the name of a tool"),
 	})
 }
@@ -169,7 +170,7 @@ as such, and any other one is a text. raddle runs the tool without asking for pe
 nothing. The exit code is 1 if the call fails.`,
 		Example: `  raddle tools call get_current_time
   raddle tools call fs_ls path=.
-  raddle tools call examples/assistant quote '{"items": ["R-210"]}'`,
+  raddle tools call explore search_content '{"pattern": "TODO"}'`,
 		Args: checkArgCount(1, -1, "the name of a tool"),
 	})
 	cmd.Flags().StringArrayVar(&opts.answers, "answer", nil, "answer a question of the tool: `TEXT` (repeatable)")
@@ -244,7 +245,7 @@ func takeArguments(con *console.Console, args []string) (words []string, argumen
 		return nil, nil, badUsage("write the agent, the tool, and its arguments as one word", "unexpected argument %q", args[most])
 	}
 	if last == "-" {
-		if last, err = readAll(con.In); err != nil {
+		if last, err = prompting.ReadText(con.In); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -262,7 +263,7 @@ func newToolsBuildCommand(op *opener) *cobra.Command {
 each script it writes a runner to the cache directory and prints its path: a program with the functions of the script as
 commands. Scripts themselves stay as they are, and agents need no runner.`,
 		Example: `  raddle tools build
-  raddle tools build examples/assistant`,
+  raddle tools build explore`,
 		Args:              checkArgCount(0, 1, ""),
 		ValidArgsFunction: completeAgents(op),
 	})

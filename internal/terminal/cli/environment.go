@@ -3,12 +3,17 @@ package cli
 import (
 	"errors"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"raddle.dev/internal/base/commandline"
 	"raddle.dev/internal/base/term"
+	"raddle.dev/internal/process/app"
 	"raddle.dev/internal/terminal/console"
+	"raddle.dev/internal/terminal/frontdoor"
+	"raddle.dev/internal/terminal/prompting"
 )
 
 // environment is what the program is composed of. A function takes the part that it uses: the console, the process,
@@ -16,12 +21,36 @@ import (
 type environment struct {
 	opener
 	foreground
+	input *prompting.Input // standard input, where it is a part of a prompt
 }
 
 func newEnvironment(in, out, err *os.File) *environment {
-	env := &environment{}
+	env := &environment{input: prompting.NewInput(in, prompting.FirstByte)}
 	env.Console = console.New(in, out, err, env.redactBytes)
 	return env
+}
+
+// completeLine returns a command line with the command that it means.
+func (env *environment) completeLine(root *cobra.Command, args []string) []string {
+	door := &frontdoor.Door{Root: root, Means: func(word string) string { return commandline.Synonyms[word] }}
+	for _, c := range root.Commands() {
+		switch c.Name() {
+		case "ask":
+			door.Ask = c
+		case "run":
+			door.Run = c
+		}
+	}
+	door.IsAgent = func(word string) bool {
+		p, _ := app.Open(app.Options{}) // faults of the configuration are reported by the command
+		defer func() { _ = p.Close() }()
+		return slices.ContainsFunc(p.ListAgents(), func(a app.Place) bool { return a.Name == word })
+	}
+	door.HasInput = func() bool {
+		_, has, err := env.input.ReadSoon()
+		return has || err != nil // the command reports the error
+	}
+	return door.CompleteLine(args)
 }
 
 // addFlags adds the flags that all commands have.

@@ -8,16 +8,15 @@ import (
 	"runtime"
 	"runtime/debug"
 	"runtime/pprof"
-	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"raddle.dev/internal/base/commandline"
 	"raddle.dev/internal/base/term"
 	"raddle.dev/internal/process/app"
 	"raddle.dev/internal/terminal/console"
+	"raddle.dev/internal/terminal/helptext"
 )
 
 // Main runs the command line with the process's streams and returns the exit
@@ -33,7 +32,7 @@ func Main(args []string) int {
 
 	return runGuarded(env.Console, func() int {
 		root := newRootCommand(env)
-		root.SetArgs(commandline.RewriteArgs(args))
+		root.SetArgs(env.completeLine(root, commandline.RewriteArgs(args)))
 		return finishCommand(&env.opener, root.Execute())
 	})
 }
@@ -109,7 +108,8 @@ records everything that a run does, so you can stop it at any moment, continue
 it, and go back in it.`,
 		Example: `  raddle init                        choose a model, and try it
   raddle                             talk with the assistant
-  raddle run examples/hello "Ada"    run an agent
+  raddle examples run hello "Ada"    run an example, without a model
+  raddle "What is in this directory?"  ask, and continue with: raddle -c "…"
   raddle agents new helper           create an agent
   raddle resume last                 continue the newest run`,
 		Args:              refuseWords(&env.opener),
@@ -126,7 +126,7 @@ it, and go back in it.`,
 	root.SetOut(env.Out)
 	root.SetErr(env.Screen)
 	// The help goes to standard output, because the user asked for it.
-	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { _, _ = env.Out.Write([]byte(helpText(cmd))) })
+	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { _, _ = env.Out.Write([]byte(helptext.FormatHelp(cmd))) })
 	root.SetHelpCommand(newHelpCommand(&env.opener))
 	root.SetFlagErrorFunc(flagError)
 	for _, g := range listCommands(env) {
@@ -151,6 +151,7 @@ func listCommands(env *environment) []commandGroup {
 	return []commandGroup{
 		{"Run", []*cobra.Command{
 			newRunCommand(env),
+			newAskCommand(env),
 			newChatCommand(env),
 			newResumeCommand(env),
 			newReplayCommand(env),
@@ -171,6 +172,7 @@ func listCommands(env *environment) []commandGroup {
 		}},
 		{"Author", []*cobra.Command{
 			newAgentsCommand(&env.opener),
+			newExamplesCommand(env),
 			newCheckCommand(&env.opener),
 			newTestCommand(&env.opener),
 			newGraphCommand(&env.opener),
@@ -223,97 +225,5 @@ func plainUsage(cmd *cobra.Command) {
 	cmd.DisableFlagsInUseLine = true
 	for _, c := range cmd.Commands() {
 		plainUsage(c)
-	}
-}
-
-// helpText returns a command's help: what it does, how to call it, examples,
-// commands and flags.
-func helpText(cmd *cobra.Command) string {
-	var b strings.Builder
-	b.WriteString(cmd.Short + ".\n")
-	if cmd.Long != "" {
-		b.WriteString("\n" + strings.TrimSpace(cmd.Long) + "\n")
-	}
-	if cmd.HasParent() {
-		b.WriteString("\nUsage:\n  " + usageLine(cmd) + "\n")
-	}
-	if cmd.Example != "" {
-		title := "Examples"
-		if !cmd.HasParent() {
-			title = "Start here"
-		}
-		b.WriteString("\n" + title + ":\n" + cmd.Example + "\n")
-	}
-	if cmd.HasAvailableSubCommands() {
-		helpCommands(&b, cmd)
-	}
-	if !cmd.HasParent() {
-		helpGuides(&b)
-	}
-	helpFlags(&b, "Flags", cmd.LocalNonPersistentFlags())
-	global := cmd.InheritedFlags()
-	if !cmd.HasParent() {
-		global = cmd.PersistentFlags()
-	}
-	helpFlags(&b, "Flags of all commands", global)
-	if !cmd.HasParent() {
-		b.WriteString("\nraddle COMMAND --help shows the flags of a command, raddle help exit-codes the\nexit codes.\n")
-	}
-	return b.String()
-}
-
-// usageLine returns how a command is called.
-func usageLine(cmd *cobra.Command) string {
-	switch {
-	case cmd.HasAvailableSubCommands():
-		return cmd.CommandPath() + " COMMAND"
-	case cmd.HasAvailableLocalFlags():
-		return cmd.UseLine() + " [FLAGS]"
-	}
-	return cmd.UseLine()
-}
-
-// helpCommands lists the commands below a command, those of raddle itself in groups.
-func helpCommands(b *strings.Builder, cmd *cobra.Command) {
-	groups := cmd.Groups()
-	if len(groups) == 0 {
-		groups = []*cobra.Group{{Title: "Commands"}}
-	}
-	for _, g := range groups {
-		b.WriteString("\n" + g.Title + ":\n")
-		for _, c := range cmd.Commands() {
-			if c.IsAvailableCommand() && c.GroupID == g.ID {
-				fmt.Fprintf(b, "  %-11s %s\n", c.Name(), strings.ToLower(c.Short[:1])+c.Short[1:])
-			}
-		}
-	}
-}
-
-// helpFlags lists flags in two columns.
-func helpFlags(b *strings.Builder, title string, flags *pflag.FlagSet) {
-	var left, right []string
-	width := 0
-	flags.VisitAll(func(f *pflag.Flag) {
-		if f.Hidden || f.Name == "help" {
-			return
-		}
-		name, usage := pflag.UnquoteUsage(f)
-		s := "      --" + f.Name
-		if f.Shorthand != "" {
-			s = "  -" + f.Shorthand + ", --" + f.Name
-		}
-		if name != "" {
-			s += " " + name
-		}
-		left = append(left, s)
-		right = append(right, usage)
-		width = max(width, len(s))
-	})
-	if left == nil {
-		return
-	}
-	fmt.Fprintf(b, "\n%s:\n", title)
-	for i := range left {
-		fmt.Fprintf(b, "%-*s  %s\n", width, left[i], right[i])
 	}
 }

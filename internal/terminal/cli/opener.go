@@ -18,6 +18,7 @@ type opener struct {
 	devLog     *slog.Logger // nil: there is no developer log
 	traceFile  string       // as --trace says; empty: none
 	user       string       // as --user says
+	work       string       // the working directory; empty: that of this process
 	offersLook bool         // a person without a model may look at recorded agents
 
 	process *app.Process // nil: not opened
@@ -63,7 +64,7 @@ func (op *opener) openProcess() error {
 // configuration; its errors are in problem.
 func (op *opener) openWithFaults() *app.Process {
 	if op.process == nil {
-		op.process, op.problem = app.Open(app.Options{Log: op.devLog})
+		op.process, op.problem = app.Open(app.Options{Log: op.devLog, Work: op.work})
 		_ = op.SetTheme(op.process.Config.Theme) // "" keeps the usual one
 		logDirs(op.devLog, op.process.Dirs)
 	}

@@ -30,14 +30,7 @@ func TestReadme(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := newWorkplace(t, "")
-	examples, err := filepath.Abs("../../../examples")
-	if err == nil {
-		err = os.Symlink(examples, filepath.Join(w.dir, "examples"))
-	}
-	if err == nil {
-		err = os.Symlink(w.program, filepath.Join(w.dir, "raddle"))
-	}
-	if err != nil {
+	if err := linkProgram(w); err != nil {
 		t.Fatal(err)
 	}
 	files, commands := 0, 0
@@ -98,6 +91,9 @@ func isOnline(command string) bool {
 	}
 	return false
 }
+
+// linkProgram puts the program into the directory of a workplace, where shell finds it.
+func linkProgram(w *workplace) error { return os.Symlink(w.program, filepath.Join(w.dir, "raddle")) }
 
 // shell runs a line with bash, without a terminal, and returns what it prints.
 func (w *workplace) shell(line string) (string, error) {

@@ -4,12 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
-	"slices"
 	"strings"
-	"time"
-	"unicode/utf8"
 
 	"raddle.dev/flow"
 	"raddle.dev/flow/spec"
@@ -23,87 +19,6 @@ import (
 )
 
 // This file asks for what a run needs before it starts: a prompt, values of variables, and consent.
-
-// firstByte is how long a run without a prompt waits for the first byte of standard
-// input: a supervisor may leave it open without ever writing to it.
-const firstByte = time.Second
-
-// promptText returns the prompt of a run without its files: the words of the command line, or
-// standard input instead of "-" or of no words.
-func promptText(con *console.Console, words []string, noStdin bool) (string, error) {
-	var text string
-	var err error
-	switch {
-	case slices.Contains(words, "-"):
-		if noStdin {
-			return "", badUsage("leave one of them out", "the prompt \"-\" is standard input, and --no-stdin forbids reading it")
-		}
-		words = slices.DeleteFunc(slices.Clone(words), func(w string) bool { return w == "-" })
-		if text, err = readAll(con.In); err != nil {
-			return "", err
-		}
-		text = joinNonEmpty("\n\n", strings.Join(words, " "), text)
-	case len(words) > 0:
-		text = strings.Join(words, " ")
-	case !noStdin && !term.IsTerminal(con.In):
-		if text, err = readSoon(con.In, firstByte); err != nil {
-			return "", err
-		}
-	}
-	return text, nil
-}
-
-// joinNonEmpty joins the texts that are not empty.
-func joinNonEmpty(sep string, texts ...string) string {
-	return strings.Join(slices.DeleteFunc(texts, func(s string) bool { return s == "" }), sep)
-}
-
-func trimEnd(s string) string { return strings.TrimRight(s, "\r\n") }
-
-func readAll(r io.Reader) (string, error) {
-	b, err := io.ReadAll(r)
-	switch {
-	case err != nil:
-		return "", &exitError{code: exitUsage, err: fmt.Errorf("standard input: %w", err)}
-	case !utf8.Valid(b):
-		return "", badUsage("", "standard input is not UTF-8 text")
-	}
-	return trimEnd(string(b)), nil
-}
-
-// readSoon reads everything from r, or nothing if the first byte does not arrive in
-// time. The goroutine that remains then waits until the process ends;
-// nothing else reads from r.
-func readSoon(r io.Reader, wait time.Duration) (string, error) {
-	type first struct {
-		b   []byte
-		err error
-	}
-	began := make(chan first, 1)
-	go func() {
-		b := make([]byte, 1)
-		n, err := r.Read(b)
-		began <- first{b[:n], err}
-	}()
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return "", nil
-	case f := <-began:
-		if f.err != nil && f.err != io.EOF {
-			return "", nil // it is closed, or cannot be read: there is no input
-		}
-		if f.err == io.EOF {
-			return trimEnd(string(f.b)), nil
-		}
-		rest, err := io.ReadAll(r)
-		if err != nil {
-			return "", &exitError{code: exitUsage, err: fmt.Errorf("standard input: %w", err)}
-		}
-		return readAll(strings.NewReader(string(f.b) + string(rest)))
-	}
-}
 
 // askStarter asks the person at the terminal for the prompt of a run that has none: one of its agent's conversation
 // starters, or a text. For a graph without starters it does not ask, because a graph may need no prompt.

@@ -3,12 +3,10 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
@@ -125,33 +123,6 @@ func TestQuote(t *testing.T) {
 			t.Errorf("quote(%q) = %s, want %s", in, got, want)
 		}
 	}
-}
-
-// Input that does not start in time counts as none; input that has started is read completely.
-func TestReadSoon(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		never, unblock := io.Pipe()
-		defer unblock.Close()
-		if text, err := readSoon(never, firstByte); text != "" || err != nil {
-			t.Errorf("%q %v", text, err)
-		}
-		late, w := io.Pipe()
-		go func() {
-			_, _ = io.WriteString(w, "a")
-			synctest.Wait()
-			_, _ = io.WriteString(w, "bc\r\n")
-			_ = w.Close()
-		}()
-		if text, err := readSoon(late, firstByte); text != "abc" || err != nil {
-			t.Errorf("%q %v", text, err)
-		}
-		if text, err := readSoon(strings.NewReader(""), firstByte); text != "" || err != nil {
-			t.Errorf("%q %v", text, err)
-		}
-		if _, err := readSoon(strings.NewReader("\xff\xfe"), firstByte); err == nil {
-			t.Error("bytes that are no text are taken")
-		}
-	})
 }
 
 // The result has the same schema in both places.

@@ -14,7 +14,7 @@ func TestWriteManual(t *testing.T) {
 		t.Fatal(err)
 	}
 	for file, want := range map[string]string{
-		"man/raddle.1":            "raddle run examples/hello",
+		"man/raddle.1":            "raddle examples run hello",
 		"man/raddle-run.1":        "--dry-run",
 		"man/raddle-runs-show.1":  "raddle-runs(1)",
 		"completions/raddle.bash": "__start_raddle",

@@ -1,0 +1,63 @@
+package config
+
+// replacedKeys are keys of the configuration files of Loki, Coyote and aichat that raddle has not, with what to do
+// instead.
+var replacedKeys = map[string]string{
+	// the terminal
+	"stream":             "remove it: replies are shown as they come; --no-stream shows them at their end",
+	"save":               "remove it: raddle records every run, and raddle runs ls lists them",
+	"keybindings":        "remove it: /keys in a conversation lists the keys",
+	"editor":             "remove it, and set EDITOR or VISUAL",
+	"wrap":               "remove it: texts fit the terminal",
+	"wrap_code":          "remove it: texts fit the terminal",
+	"highlight":          "remove it; --raw shows replies as they are written, and NO_COLOR turns colours off",
+	"light_theme":        "write theme: light, or remove it",
+	"left_prompt":        "remove it: the status line shows the model, the window and the cost",
+	"right_prompt":       "remove it: the status line shows the model, the window and the cost",
+	"dry_run":            "remove it, and use raddle run --dry-run",
+	"save_shell_history": "remove it: raddle writes nothing to the history of the shell",
+	"user_agent":         "remove it; extra_headers of a client sets headers",
+	"serve_addr":         "remove it, and use raddle serve --listen HOST:PORT",
+	"sync_models_url":    "remove it, and use raddle models update ADDRESS",
+	// conversations and roles
+	"save_session":             "remove it: every conversation is saved, and raddle -c continues the last one",
+	"prelude":                  "remove it, and name the agent: raddle chat AGENT",
+	"repl_prelude":             "remove it, and name the agent: raddle chat AGENT",
+	"cmd_prelude":              "remove it, and name the agent: raddle run AGENT",
+	"agent_prelude":            "write agent_session",
+	"compress_threshold":       "write compression_threshold in the config.yaml of an agent",
+	"compression_threshold":    "write it in the config.yaml of an agent",
+	"summarize_prompt":         "remove it: raddle summarizes long conversations by itself, and /compact does it now",
+	"summarization_prompt":     "remove it: raddle summarizes long conversations by itself, and /compact does it now",
+	"summary_prompt":           "remove it: raddle summarizes long conversations by itself, and /compact does it now",
+	"summary_context_prompt":   "remove it: raddle summarizes long conversations by itself, and /compact does it now",
+	"inject_todo_instructions": "write it in the config.yaml of an agent",
+	// tools and skills
+	"use_tools":           "write global_tools in the config.yaml of an agent",
+	"enabled_tools":       "write global_tools in the config.yaml of an agent",
+	"visible_tools":       "write global_tools in the config.yaml of an agent",
+	"mapping_tools":       "write global_tools in the config.yaml of an agent",
+	"enabled_mcp_servers": "write mcp_servers in the config.yaml of an agent",
+	"visible_mcp_servers": "write mcp_servers in the config.yaml of an agent",
+	"mapping_mcp_servers": "write mcp_servers in the config.yaml of an agent",
+	"function_calling":    "write function_calling_support",
+	"enabled_skills":      "write visible_skills, or enabled_skills in the config.yaml of an agent",
+	"enabled_macros":      "remove it: raddle has no macros; an agent or a graph does their work",
+	// secrets
+	"vault_password_file": "remove it, and store keys with: raddle login PROVIDER; values can name variables, as ${NAME}",
+	"secrets_provider":    "remove it, and store keys with: raddle login PROVIDER; api_key_command asks another program",
+	"password_file":       "remove it, and store keys with: raddle login PROVIDER",
+	// of clients and their models
+	"patch":                       "write extra_body or extra_headers",
+	"extra":                       "write proxy; read_timeout of the file sets the time",
+	"organization_id":             "write extra_headers: {OpenAI-Organization: ID}",
+	"auth":                        "remove it; raddle login PROVIDER stores a key",
+	"adc_file":                    "write credentials",
+	"default_chunk_size":          "write rag_chunk_size in the file",
+	"max_batch_size":              "remove it: raddle finds the size of batches",
+	"max_tokens_per_chunk":        "write rag_chunk_size in the file",
+	"no_stream":                   "remove it; --no-stream shows replies at their end",
+	"no_system_message":           "remove it",
+	"system_prompt_prefix":        "write instructions in the config.yaml of an agent",
+	"hypothetical_document_query": "remove it",
+}
