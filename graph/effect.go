@@ -8,12 +8,12 @@ import (
 	"reflect"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"raddle.dev/graph/internal/fold"
 	"raddle.dev/graph/internal/probe"
 	"raddle.dev/graph/internal/record"
+	"raddle.dev/graph/internal/timing"
 	"raddle.dev/graph/internal/value"
 	"raddle.dev/graph/internal/writer"
 	"raddle.dev/graph/journal"
@@ -91,9 +91,9 @@ func DoEffect[T any](ctx context.Context, e Effect, fn func(context.Context) (T,
 	if !skip {
 		in := &effectCtx{ctx, call}
 		end := probe.BeginEffect(in)
-		call.startTiming()
+		call.watch.Start(call.drive.now())
 		v, err = fn(in)
-		call.endTiming()
+		call.watch.End(call.drive.now())
 		if end(); err != nil {
 			call.recordFailure(ctx)
 			return v, err
@@ -129,29 +129,17 @@ func Note(ctx context.Context, note []byte) error {
 // NoteFirstPart records that the first part of the result of the running effect is there, for example of a reply that
 // streams: history.Entry.Timing has when. Later calls of it do nothing, and neither does one outside an effect.
 func NoteFirstPart(ctx context.Context) {
-	c, _ := ctx.Value(effectKey{}).(*effectCall)
-	if c == nil || c.drive.journal == nil || c.hasFirst.Swap(true) {
-		return
+	if c, _ := ctx.Value(effectKey{}).(*effectCall); c != nil {
+		c.watch.NoteFirst(c.drive.now)
 	}
-	now := c.drive.now()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.timing.First = max(1, now.Sub(c.began).Microseconds())
 }
 
 // NoteRetry records that what the running effect calls has failed, and that it is called again after a wait of this
 // length: history.Entry.Timing has the sum. Outside an effect it does nothing.
 func NoteRetry(ctx context.Context, wait time.Duration) {
-	c, _ := ctx.Value(effectKey{}).(*effectCall)
-	if c == nil {
-		return
+	if c, _ := ctx.Value(effectKey{}).(*effectCall); c != nil {
+		c.watch.NoteRetry(wait)
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.timing.Again++
-	c.timing.Waited += max(0, wait.Microseconds())
-	c.timing.First = 0 // what has come so far is thrown away
-	c.hasFirst.Store(false)
 }
 
 // EffectKey identifies the running effect. It is the same in every process and attempt,
@@ -194,35 +182,7 @@ type effectCall struct {
 	effect Effect
 	ord    string // its ordinal, or '=' and its key
 	id     string // unique within its frame
-
-	hasFirst atomic.Bool // timing has First
-	began    time.Time
-	timing   record.Timing // guarded by mu
-}
-
-// startTiming notes that the effect starts, if the journal will say how long it took.
-func (c *effectCall) startTiming() {
-	if c.drive.journal != nil {
-		c.began = c.drive.now()
-	}
-}
-
-// endTiming notes that the effect has ended.
-func (c *effectCall) endTiming() {
-	if c.drive.journal == nil {
-		return
-	}
-	now := c.drive.now()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.timing.Took = max(0, now.Sub(c.began).Microseconds())
-}
-
-// readTiming returns how the effect spent its time; zero: it was not made.
-func (c *effectCall) readTiming() record.Timing {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.timing
+	watch  timing.Watch
 }
 
 // beginEffect starts a call of Do.
@@ -322,7 +282,7 @@ func (c *effectCall) recordFailure(ctx context.Context) {
 		return
 	}
 	// if this record is lost, the effect is in doubt, which does no harm
-	_ = c.drive.journal.AddRecord(journal.KindFailure, &record.Parts{Path: c.frame.path, ID: c.id, Timing: c.readTiming()}, false)
+	_ = c.drive.journal.AddRecord(journal.KindFailure, &record.Parts{Path: c.frame.path, ID: c.id, Timing: c.watch.Read()}, false)
 }
 
 func (c *effectCall) applyDoubtPolicy() (skip bool, err error) {
@@ -388,7 +348,7 @@ func (c *effectCall) recordResult(b []byte) error {
 	if err := c.checkNotHung(); err != nil {
 		return err
 	}
-	parts := record.Parts{Path: c.frame.path, ID: c.id, Value: b, Timing: c.readTiming()}
+	parts := record.Parts{Path: c.frame.path, ID: c.id, Value: b, Timing: c.watch.Read()}
 	if err := j.AddRecord(journal.KindEffect, &parts, c.drive.savesEach()); err != nil {
 		return err
 	}

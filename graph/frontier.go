@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"raddle.dev/graph/internal/namelist"
 	"raddle.dev/graph/internal/panics"
 	"raddle.dev/graph/internal/record"
 )
@@ -294,56 +295,17 @@ func (fr *frontier) newStuckError(g *Graph) error {
 
 // nodeNames lists the nodes of the tasks, each once, in task order.
 func (fr *frontier) nodeNames(g *Graph) []string {
-	return new(nameLists).listNodes(g, fr)
-}
-
-// nameLists makes lists of names, each name once, that share an array.
-type nameLists struct {
-	all  []string
-	from int             // where the current list begins
-	seen map[string]bool // names in the current list, if it is long
-}
-
-func (l *nameLists) add(name string) {
-	list := l.all[l.from:]
-	switch {
-	case len(list) < manyTasks:
-		if slices.Contains(list, name) {
-			return
-		}
-	case l.seen == nil:
-		l.seen = make(map[string]bool, 2*len(list))
-		for _, s := range list {
-			l.seen[s] = true
-		}
-		fallthrough
-	default:
-		if l.seen[name] {
-			return
-		}
-		l.seen[name] = true
-	}
-	l.all = append(l.all, name)
-}
-
-// endList ends a list and returns it; nil if it is empty.
-func (l *nameLists) endList() []string {
-	from := l.from
-	l.from, l.seen = len(l.all), nil
-	if from == l.from {
-		return nil
-	}
-	return l.all[from:l.from:l.from]
+	return listNodes(new(namelist.Lists), g, fr)
 }
 
 // listNodes lists the nodes of the tasks, each once, in task order.
-func (l *nameLists) listNodes(g *Graph, fr *frontier) []string {
+func listNodes(l *namelist.Lists, g *Graph, fr *frontier) []string {
 	for i := range fr.tasks {
 		if i == 0 || fr.tasks[i].node != fr.tasks[i-1].node {
-			l.all = append(l.all, g.nodes[fr.tasks[i].node].Name)
+			l.AddNew(g.nodes[fr.tasks[i].node].Name)
 		}
 	}
-	return l.endList()
+	return l.End()
 }
 
 // setFrontier sets what runs next, with the overlays of its tasks. Tasks are appended to those of b.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"raddle.dev/graph/internal/fold"
+	"raddle.dev/graph/internal/namelist"
 	"raddle.dev/graph/internal/record"
 	"raddle.dev/graph/internal/value"
 	"raddle.dev/graph/journal"
@@ -374,31 +375,31 @@ func taskNodeNames(ts []task, at []int) (names []string) {
 func (f *frame) deliverStepCommitted(was *frontier, dropped []string, seq int64) {
 	ts := f.ts
 	now, next := len(was.tasks), len(f.next.tasks)
-	l := &nameLists{all: make([]string, 0, now+next+max(now, next)+1)}
-	b := StepCommitted{Nodes: l.listNodes(f.g, was), Next: l.listNodes(f.g, &f.next), Dropped: dropped, Halted: f.halted, Seq: seq, State: f.st.forReader()}
+	l := namelist.New(now + next + max(now, next) + 1)
+	b := StepCommitted{Nodes: listNodes(l, f.g, was), Next: listNodes(l, f.g, &f.next), Dropped: dropped, Halted: f.halted, Seq: seq, State: f.st.forReader()}
 	for _, ws := range f.writes {
 		for _, w := range ws {
-			l.add(w.key.name)
+			l.Add(w.key.name)
 		}
 	}
-	b.Keys = l.endList()
+	b.Keys = l.End()
 	b.Moves = make([]Move, 0, len(b.Nodes))
 	for i := range ts {
 		if n := ts[i].node(); i == 0 || n != ts[i-1].node() {
 			if i > 0 {
-				b.Moves[len(b.Moves)-1].To = l.endList()
+				b.Moves[len(b.Moves)-1].To = l.End()
 			}
 			b.Moves = append(b.Moves, Move{From: n.Name})
 		}
 		f.addMoveTargets(l, &ts[i])
 	}
-	b.Moves[len(b.Moves)-1].To = l.endList()
+	b.Moves[len(b.Moves)-1].To = l.End()
 	f.deliverEvent(Event{Path: f.public, Step: f.step, Body: b})
 }
 
 // addMoveTargets adds where a task led.
-func (f *frame) addMoveTargets(l *nameLists, t *task) {
-	n, add := t.node(), l.add
+func (f *frame) addMoveTargets(l *namelist.Lists, t *task) {
+	n, add := t.node(), l.Add
 	switch {
 	case t.up.Halt != nil:
 		add(End)

@@ -29,7 +29,7 @@ const (
 // maxAttempts is how many drives of a run may fail, one after the other, before no worker takes it any more.
 const maxAttempts = 10
 
-// A worker is what makes a service drive the runs of its store, whoever has started them. The store says which: see
+// A worker is what makes a service drive the runs of its store, whatever has started them. The store says which: see
 // [journal.Queue]. It is safe for concurrent use.
 type worker struct {
 	service *Service

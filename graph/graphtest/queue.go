@@ -204,7 +204,7 @@ func jobEndsWithTheRecord(h *harness) {
 	if err := journal.Append(h.Context(), h.s, "t", 0, journal.Record{Kind: journal.KindEnd, Time: 1}); err == nil || len(h.jobs()) != 1 {
 		h.Errorf("an end that is refused (%v) has left %+v", err, h.jobs())
 	}
-	h.mustAppendHeld(late, head+1, journal.KindEnd) // no one has continued the thread: what has become of it counts
+	h.mustAppendHeld(late, head+1, journal.KindEnd) // no one has continued the thread: only its newest state counts
 	if list := h.jobs(); len(list) != 0 {
 		h.Errorf("the end of a drive that has lost its job has left %+v", list)
 	}
@@ -515,7 +515,7 @@ func queueWorkers(h *harness) {
 // noticeLimit is how long the test of notices waits for one.
 const noticeLimit = 20 * time.Second
 
-// notices checks that a worker which takes jobs only when it is told gets each job that becomes free: written by a
+// notices checks that a worker which takes jobs only after a notice gets each job that becomes free: written by a
 // command or with a record, returned, returned by the end of a drive, and left by a worker that has ended.
 func notices(h *harness) {
 	n, ok := h.s.(journal.Notices)

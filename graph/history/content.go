@@ -35,7 +35,7 @@ type Content struct {
 	Handled string
 
 	// Failures are, for a KindStep, those of its tasks and of the children that they called, which the run has survived.
-	Failures []Failure
+	Failures []Failure `json:",omitempty"`
 
 	// Reason is, for a KindEnd, why the drive stopped, if it failed, and Open are the ids of the
 	// questions that were open then.

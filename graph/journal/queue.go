@@ -81,7 +81,7 @@ type DriveJob struct {
 	// Run is the run of the thread, which a store does not read.
 	Run string
 
-	// Token is new whenever someone writes or takes the job. Who has another one has lost it.
+	// Token is new whenever someone writes or takes the job. A worker with another one has lost it.
 	Token string
 
 	// Worker is the id of the worker that drives the thread; "": the job waits.
@@ -93,7 +93,7 @@ type DriveJob struct {
 	// Priority is higher for what is driven first.
 	Priority int
 
-	// Format is the newest format of records that whoever drives the thread must know.
+	// Format is the newest format of records that a driver of the thread must know.
 	Format int
 
 	// Due is when the job may be taken.

@@ -81,7 +81,7 @@ func addPairs(word string, add func(string)) {
 	}
 }
 
-// isHyphenBeforeLetter reports whether a text goes on with a hyphen and a letter.
+// isHyphenBeforeLetter reports whether a text begins with a hyphen and a letter.
 func isHyphenBeforeLetter(text string) bool {
 	after, ok := strings.CutPrefix(text, "-")
 	if !ok {

@@ -56,8 +56,8 @@ func pageText(page string, most int64) (string, error) {
 	return text, nil
 }
 
-// Signs in the text of a page that the converter would write as entities, which are no words: other characters, which no
-// text may contain, stand for them meanwhile.
+// The converter would write these signs of a page as entities, which are no words. It gets other characters in their
+// stead, which no text may contain.
 var (
 	holdAngles    = strings.NewReplacer("<", "\ufdd0", ">", "\ufdd1")
 	releaseAngles = strings.NewReplacer("\ufdd0", "<", "\ufdd1", ">")

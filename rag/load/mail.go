@@ -26,7 +26,7 @@ const (
 	maxMailParts = 200 // in all
 )
 
-// errNoMail is the error of a file that is no message.
+// errNoMail is the error of a file that holds something else than a message.
 var errNoMail = errors.New("not a message as mail programs save it (RFC 5322): save it again, or leave it out")
 
 // asMail reads a message as Markdown: its subject, who wrote it to whom and when, its text, and its attachments as far

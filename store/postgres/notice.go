@@ -29,8 +29,8 @@ const (
 	maxListenPause   = 30 * time.Second
 )
 
-// ListenJobs implements journal.Notices with a connection of its own. Behind a pooler in transaction mode nothing is
-// told, which does no harm.
+// ListenJobs implements journal.Notices with a connection of its own. Behind a pooler in transaction mode no
+// notification arrives, which does no harm.
 func (s *Store) ListenJobs(ctx context.Context, changed func()) {
 	pause := firstListenPause
 	for ctx.Err() == nil {

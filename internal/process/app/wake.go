@@ -9,7 +9,7 @@ import (
 	"raddle.dev/internal/storage/runs"
 )
 
-// A WokenRun says what became of a run whose time had come.
+// A WokenRun says how far a run came whose time had come.
 type WokenRun struct {
 	Run    string     `json:"run"`
 	Agent  string     `json:"agent"`

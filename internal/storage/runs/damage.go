@@ -7,7 +7,7 @@ import (
 )
 
 // IsDamage reports whether an error is about one journal that cannot be read, and not about the store: lists show this
-// run as [Damaged], and go on with the others.
+// run as [Damaged], and continue with the others.
 func IsDamage(err error) bool {
 	return errors.As(err, new(*journal.DamagedError)) || errors.Is(err, journal.ErrNoPoint)
 }

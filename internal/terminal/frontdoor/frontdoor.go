@@ -41,7 +41,7 @@ func (d *Door) CompleteLine(args []string) []string {
 	return d.dropHelp(args)
 }
 
-// A line is what a command line has besides a command.
+// A line is what a command line has in addition to a command.
 type line struct {
 	words   []string
 	dashed  bool            // the first word is behind "--"

@@ -30,7 +30,7 @@ type Input struct {
 	wait   time.Duration // for the first byte; 0: as long as it takes
 
 	mu    sync.Mutex
-	began chan firstRead // nil: reading has not begun
+	began chan firstRead // nil: nothing was read yet
 	done  bool
 	file  attach.File
 	has   bool

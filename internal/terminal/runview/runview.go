@@ -334,7 +334,7 @@ func AppendBranches(rows []Row, n *overview.Branch, depth int) []Row {
 	return rows
 }
 
-// DescribeWoken returns what became of a run that was woken, in one line.
+// DescribeWoken returns how far a run came that was woken, in one line.
 func DescribeWoken(w *app.WokenRun) string {
 	text := fmt.Sprintf("%s  %s  %s", w.Run, term.CleanText(w.Agent), w.Status)
 	switch {
