@@ -3,7 +3,6 @@ package graph
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -103,11 +102,6 @@ func firstDue(asked []Question) (due time.Time) {
 		}
 	}
 	return due
-}
-
-// errLate says that an answer has come after the deadline of its question.
-func errLate(due time.Time) error {
-	return fmt.Errorf("it is too late: the deadline was %s, and the run continues without an answer", due.Format(time.RFC3339))
 }
 
 // deliverExpiry lets the drive deliver that time has answered questions.

@@ -133,16 +133,16 @@ func TestNotebook(t *testing.T) {
 // The separator of a table is what its first rows agree on.
 func TestSeparators(t *testing.T) {
 	for text, want := range map[string]string{
-		"name;price\nkolibri;\"3,50\"\n":                "name: kolibri\nprice: 3,50\n\n",
-		"name;price\nkolibri;3,50\nemu;4,75\n":          "name: kolibri\nprice: 3,50\n\nname: emu\nprice: 4,75\n\n",
-		"a,b\n1,2\n":                                    "a: 1\nb: 2\n\n",
-		"a,b\n\"x;y;z\",2\n":                            "a: x;y;z\nb: 2\n\n",
-		"a\tb\n1,5\t2\n":                                "a: 1,5\nb: 2\n\n",
-		"a|b|c\n1|2|3\n":                                "a: 1\nb: 2\nc: 3\n\n",
-		"sep=;\r\na;b\r\n1;2\r\n":                       "a: 1\nb: 2\n\n",
-		"a,b\n1,2\n3\n":                                 "a: 1\nb: 2\n\na: 3\n\n",
+		"name;price\nkolibri;\"3,50\"\n":                  "name: kolibri\nprice: 3,50\n\n",
+		"name;price\nkolibri;3,50\nemu;4,75\n":            "name: kolibri\nprice: 3,50\n\nname: emu\nprice: 4,75\n\n",
+		"a,b\n1,2\n":                                      "a: 1\nb: 2\n\n",
+		"a,b\n\"x;y;z\",2\n":                              "a: x;y;z\nb: 2\n\n",
+		"a\tb\n1,5\t2\n":                                  "a: 1,5\nb: 2\n\n",
+		"a|b|c\n1|2|3\n":                                  "a: 1\nb: 2\nc: 3\n\n",
+		"sep=;\r\na;b\r\n1;2\r\n":                         "a: 1\nb: 2\n\n",
+		"a,b\n1,2\n3\n":                                   "a: 1\nb: 2\n\na: 3\n\n",
 		"text\nonly one column, with a comma; and more\n": "text: only one column\nwith a comma; and more\n\n",
-		"title;note\nx;a, b, c\ny;d, e\n":               "title: x\nnote: a, b, c\n\ntitle: y\nnote: d, e\n\n",
+		"title;note\nx;a, b, c\ny;d, e\n":                 "title: x\nnote: a, b, c\n\ntitle: y\nnote: d, e\n\n",
 	} {
 		doc, err := readTextOf(t, "t.csv", text)
 		if err != nil || doc.Text != want {

@@ -23,7 +23,7 @@ type Door struct {
 }
 
 // CompleteLine returns a command line with the command that it means. Commands win over agents, and agents over questions.
-// These are questions: a word with a blank in it, words after "--", and words that come with files, with --continue, or
+// These are questions: the verb "explain" without a run and next to a text, a word with a blank in it, words after "--", and words that come with files, with --continue, or
 // with a text on standard input. A single word that is no command and no agent stays as it is, and so does everything
 // that Ask would refuse.
 func (d *Door) CompleteLine(args []string) []string {
@@ -31,6 +31,8 @@ func (d *Door) CompleteLine(args []string) []string {
 	switch {
 	case len(args) > 0 && strings.HasPrefix(args[0], "__"):
 		return args // a completion
+	case d.isBareVerb(line):
+		return append([]string{d.Ask.Name()}, args...)
 	case len(line.words) > 0 && !line.dashed && d.isCommand(line.words[0]):
 		return d.dropHelp(args)
 	case len(line.words) > 0 && !line.dashed && d.IsAgent(line.words[0]):
@@ -114,6 +116,26 @@ func (d *Door) isQuestion(l line) bool {
 		return true
 	}
 	return l.words[0] == "-" || !d.isNear(l.words[0]) && d.HasInput()
+}
+
+// verb is a command about a run that is also what people ask about a text: "cat x | raddle explain".
+const verb = "explain"
+
+// isBareVerb reports whether a line is the verb without the run that the command needs, next to files or a text.
+func (d *Door) isBareVerb(l line) bool {
+	if len(l.words) == 0 || l.dashed || l.words[0] != verb || l.unknown || l.flags["help"] {
+		return false
+	}
+	if len(l.words) > 1 && mayBeRun(l.words[1]) {
+		return false
+	}
+	return l.flags["file"] || l.flags["continue"] || d.HasInput()
+}
+
+// mayBeRun reports whether a word may be the id of a run, the beginning of one, or another name for one. Ids begin with
+// a digit.
+func mayBeRun(word string) bool {
+	return word == "" || '0' <= word[0] && word[0] <= '9' || strings.HasPrefix(word, "last") || strings.ContainsAny(word, "/@~")
 }
 
 // isNear reports whether a word is probably a mistyped command, or a command of another program.

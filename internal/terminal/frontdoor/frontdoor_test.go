@@ -20,7 +20,8 @@ func newDoor(hasInput bool) *Door {
 	run := &cobra.Command{Use: "run", Run: func(*cobra.Command, []string) {}}
 	runs := &cobra.Command{Use: "runs"}
 	runs.AddCommand(&cobra.Command{Use: "ls", Run: func(*cobra.Command, []string) {}})
-	root.AddCommand(ask, run, runs)
+	explain := &cobra.Command{Use: "explain", Run: func(*cobra.Command, []string) {}}
+	root.AddCommand(ask, run, runs, explain)
 	return &Door{
 		Root:     root,
 		Ask:      ask,
@@ -54,6 +55,10 @@ func TestComplete(t *testing.T) {
 		{line: "", want: ""},
 		{line: "rnu", piped: true, want: ""},
 		{line: "list", piped: true, want: ""},
+		{line: "explain last", piped: true, want: ""},
+		{line: "explain 1m8m71p7d473", piped: true, want: ""},
+		{line: "explain session/a/b@3", piped: true, want: ""},
+		{line: "explain --help", piped: true, want: ""},
 		{line: "explain this", want: ""},
 		{line: "explain this", piped: true, want: "ask explain this"},
 		{line: "helper hello", want: "run helper hello"},
