@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"raddle.dev/flow"
 	"raddle.dev/graph"
@@ -78,8 +79,16 @@ func Explain(s *Run, v *runs.View) *Explanation {
 		}
 	case s.Status == runs.Running:
 		e.Why = "it works" + workPlace(s)
+	case s.Status == runs.Queued:
+		e.Why = "a server of the store continues it as soon as it has a place" + workPlace(s)
+	case s.Status == runs.GivenUp:
+		e.Why = "no server tries it again, because its drives have failed: " + s.Reason
+		add("tries it again, and begins to count its failures again", "raddle resume %s", s.Run)
 	case len(s.Questions) > 0:
 		e.explainWait(s, add)
+	case v.Snapshot.Status == graph.Waiting && !s.Due.IsZero():
+		e.Why = "it waits until " + s.Due.Format(time.RFC3339) + workPlace(s)
+		add("continues it when the time has come, as a server of the store does", "raddle wake")
 	case s.Status == runs.Crashed:
 		e.Why = "the process that worked on it has ended without saying why" + workPlace(s)
 		add("continues after the last recorded result", "raddle resume %s", s.Run)
@@ -100,7 +109,11 @@ func Explain(s *Run, v *runs.View) *Explanation {
 func (e *Explanation) explainWait(s *Run, add func(what, format string, args ...any)) {
 	var asked []string
 	for _, q := range s.Questions {
-		asked = append(asked, fmt.Sprintf("%s asks: %s", q.ID, q.Prompt))
+		line := fmt.Sprintf("%s asks: %s", q.ID, q.Prompt)
+		if !q.Due.IsZero() {
+			line += " (until " + q.Due.Format(time.RFC3339) + ")"
+		}
+		asked = append(asked, line)
 		if q.Kind != flow.KindTrust && q.Kind != graph.KindRemote {
 			add("answers it", "raddle resume %s --answer %s", s.Run, wording.QuoteWord(q.ID+"=TEXT"))
 		}

@@ -77,6 +77,11 @@ ask waiting here
 - raddle inbox: shows all open questions, and takes answers on a terminal
 - raddle runs show RUN: shows all of it
 `},
+		"a time": {graph: "name: g\nstart: rest\nnodes:\n  rest: {type: wait, until: '2999-01-02T03:04:05Z', next: e}" + end, want: `waiting: it waits until 2999-01-02T03:04:05Z, at rest
+rest waiting here
+- raddle wake: continues it when the time has come, as a server of the store does
+- raddle runs show RUN: shows all of it
+`},
 		"failed": {graph: "name: g\nstart: a\nnodes:\n  a: {type: input, question: '{{gone}}', next: e}" + end, want: `failed: at node 'a': Failed to interpolate input question: Template interpolation failed: 'gone' not found in state
 a failed here
 - raddle resume RUN: runs a again, and continues
