@@ -8,6 +8,7 @@ export type Given = api.RunsAnswer;
 export type RunInfo = api.Info;
 export type RunPart = api.OverviewBranch;
 export type Sent = api.Request;
+export type NodeFailure = api.Failure;
 export type Spent = api.Spent;
 export type Usage = api.OverviewUsage;
 

@@ -1,6 +1,6 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { get, isAborted, post, Problem, words } from "../api";
-import { cost, count, duration, visible } from "../format";
+import { cost, count, duration, exact, visible } from "../format";
 import { type Connection, follow, isFinal } from "../live";
 import { Markdown } from "../markdown";
 import { indexAt, Looks } from "../model";
@@ -15,7 +15,7 @@ import { NodeBar, useBreaks } from "../parts/breaks";
 import { Timeline } from "../parts/timeline";
 import { go, route, runPath } from "../router";
 import { isShortcut } from "../target";
-import type { Moment, MomentDetail, Run as RunView, RunPart, Sent, Spent } from "../types";
+import type { Moment, MomentDetail, Run as RunView, NodeFailure, RunPart, Sent, Spent } from "../types";
 
 const refreshEvery = 250;
 
@@ -191,6 +191,7 @@ function Run({ run, at, sel, tab, aside, onGo }: Place & { aside?: boolean; onGo
           <a href={"agents/" + encodeURIComponent(view?.agent ?? "")}>{view?.agent ?? "Run"}</a> <code>{run}</code>
         </Title>
         {view && <Status status={view.status} />}
+        {view?.due && <span class="dim">until {exact(view.due)}</span>}
         <span class="connection" role="status">
           {connection === "lost" ? "Connection lost. The page connects again by itself." : ""}
         </span>
@@ -562,6 +563,23 @@ function Parts({ parts }: { parts: RunPart[] }) {
   );
 }
 
+// Failures shows what has failed although the run continued, and links to where it did.
+function Failures({ run, list }: { run: string; list: NodeFailure[] }) {
+  return (
+    <>
+      <h3>Failed, and continued</h3>
+      <ul class="parts">
+        {list.map((f) => (
+          <li key={`${f.at} ${f.node}`}>
+            <a href={runPath(run, null, f.at, "moment")}>{visible(f.node)}</a>
+            <div class="error">{visible(f.error)}</div>
+          </li>
+        ))}
+      </ul>
+    </>
+  );
+}
+
 // Times shows where the time of the run went, and links to what took longest.
 function Times({ run, spent }: { run: string; spent: Spent }) {
   const sums: [string, number][] = [
@@ -626,6 +644,7 @@ function Result({ view }: { view: RunView }) {
       {view.warnings?.map((w) => (
         <p class="finding finding-warning">{visible(w)}</p>
       ))}
+      {!!view.failures?.length && <Failures run={view.run} list={view.failures} />}
       {!!view.tree.children?.length && (
         <>
           <h3>Parts</h3>
