@@ -12,7 +12,7 @@ import (
 	"path/filepath"
 )
 
-//go:embed assistant handbook hello map-reduce reference research review triage
+//go:embed assistant handbook hello leave map-reduce reference research review triage
 var embedded embed.FS
 
 // An Example is an agent that shows something.
@@ -35,6 +35,11 @@ func ListAll() []Example {
 			Name:  "triage",
 			About: "Branches at the same time, scripts, a question to you",
 			Needs: "bash",
+		},
+		{
+			Name:   "leave",
+			About:  "Waits for people with deadlines, and for a time",
+			Prompt: "Ada, 24 August",
 		},
 		{
 			Name:  "map-reduce",

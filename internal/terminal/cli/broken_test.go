@@ -20,7 +20,7 @@ type brokenFile struct {
 
 // brokenGraphs are mistakes in a graph.yaml; what is given is the node a, or the whole file.
 var brokenGraphs = map[string]brokenFile{
-	"node type":             {files: graphWith("{type: lmm, prompt: hi, next: z}"), code: 3, want: "graph.yaml:5:13: error: nodes.a.type: unknown variant `lmm`, expected one of `agent`, `script`, `approval`, `input`, `llm`, `rag`, `end`, `map` (did you mean `llm`?)", shown: "  a: {type: «lmm», prompt: hi, next: z}"},
+	"node type":             {files: graphWith("{type: lmm, prompt: hi, next: z}"), code: 3, want: "graph.yaml:5:13: error: nodes.a.type: unknown variant `lmm`, expected one of `agent`, `script`, `approval`, `input`, `llm`, `rag`, `end`, `map`, `wait` (did you mean `llm`?)", shown: "  a: {type: «lmm», prompt: hi, next: z}"},
 	"key of a node":         {files: graphWith("{type: end, ouput: hi}"), code: 0, want: "graph.yaml:5:18: warning: [a] unknown key `nodes.a.ouput` is ignored (did you mean `output`?)", shown: "  a: {type: end, «ouput»: hi}"},
 	"key of the graph":      {files: file("graph.yaml", "name: g\nstart: a\nmodl: x\nnodes: {a: {type: end}}\n"), want: "graph.yaml:3:1: warning: unknown key `modl` is ignored (did you mean `model`?)", shown: "«modl»: x"},
 	"target":                {files: graphWith("{type: llm, prompt: hi, next: zz}"), code: 3, want: "graph.yaml:5:36: error: [a] References non-existent node 'zz' in 'next' (did you mean `z`?)", shown: "  a: {type: llm, prompt: hi, next: «zz»}"},
