@@ -13,11 +13,12 @@ var _ journal.Notices = (*Store)(nil)
 // notices is what schema 5 added: a notification for each job that becomes free. Only these take the lock of the
 // server's queue of notifications, and no record does.
 const notices = `
-CREATE FUNCTION raddle_notify() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION raddle_notify() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
 	PERFORM pg_notify('raddle_drive', '');
 	RETURN NULL;
 END $$;
+DROP TRIGGER IF EXISTS raddle_drive_free ON raddle_drive;
 CREATE TRIGGER raddle_drive_free AFTER INSERT OR UPDATE ON raddle_drive FOR EACH ROW
 	WHEN (NOT NEW.given_up AND (NEW.worker = '' OR NEW.due <= clock_timestamp()))
 	EXECUTE FUNCTION raddle_notify();
