@@ -104,7 +104,30 @@ func CopyTo(e Example, dir string) (place string, err error) {
 	if err != nil {
 		return place, err
 	}
-	return place, os.CopyFS(place, files)
+	return place, writeWhole(place, func(dir string) error { return os.CopyFS(dir, files) })
+}
+
+// writeWhole writes a directory with what write puts into it: all of it, or nothing if that fails or the program is
+// killed. A directory that exists is an error, for [errors.Is] with [fs.ErrExist].
+func writeWhole(place string, write func(dir string) error) error {
+	above := filepath.Dir(place)
+	if err := os.MkdirAll(above, 0o755); err != nil {
+		return err
+	}
+	temp, err := os.MkdirTemp(above, ".unfinished-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(temp)
+	whole := filepath.Join(temp, filepath.Base(place)) // a temporary directory itself is closed to others
+	if err := write(whole); err != nil {
+		return err
+	}
+	err = os.Rename(whole, place)
+	if _, there := os.Lstat(place); err != nil && there == nil {
+		return fs.ErrExist
+	}
+	return err
 }
 
 // UnpackAll writes all examples below the directory examples of a directory in dir whose name changes with their contents,
@@ -123,10 +146,12 @@ func UnpackAll(dir string) (root string, err error) {
 		return "", err
 	}
 	root = filepath.Join(dir, hex.EncodeToString(digest.Sum(nil))[:12])
-	for _, e := range ListAll() {
-		if _, err := CopyTo(e, filepath.Join(root, "examples")); err != nil && !errors.Is(err, fs.ErrExist) {
-			return "", err
-		}
+	if _, err := os.Lstat(root); err == nil {
+		return root, nil
 	}
-	return root, nil
+	err = writeWhole(root, func(dir string) error { return os.CopyFS(filepath.Join(dir, "examples"), embedded) })
+	if errors.Is(err, fs.ErrExist) { // another process was faster
+		err = nil
+	}
+	return root, err
 }

@@ -3,6 +3,7 @@ package gallery
 import (
 	"os"
 	"path/filepath"
+	"sync"
 	"strings"
 	"testing"
 
@@ -88,4 +89,44 @@ func TestExamplesAreComplete(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Several programs that unpack the examples at the same time each find all files of them, and leave no others.
+func TestUnpackAtTheSameTime(t *testing.T) {
+	whole := countFiles(t, filepath.Join("..", "..", "..", "examples", "review"))
+	for range 20 {
+		dir := t.TempDir()
+		var all sync.WaitGroup
+		for range 8 {
+			all.Go(func() {
+				root, err := examples.UnpackAll(dir)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if n := countFiles(t, filepath.Join(root, "examples", "review")); n != whole {
+					t.Errorf("%d files of an example are there, want %d", n, whole)
+				}
+			})
+		}
+		all.Wait()
+		if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
+			t.Errorf("%v is left (%v)", left, err)
+		}
+	}
+}
+
+// countFiles returns the number of files below a directory.
+func countFiles(t *testing.T, dir string) (n int) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(_ string, e os.DirEntry, err error) error {
+		if err == nil && !e.IsDir() {
+			n++
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	return n
 }
