@@ -121,23 +121,23 @@ func (m *retryModel) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.De
 				return
 			}
 			again := false
+			waited := time.Duration(0)
 			switch {
 			case ctx.Err() != nil:
 			case !shown && isUnreachable(err) && models.takeNext(ctx, err):
 				again = true
-				graph.NoteRetry(ctx, 0)
 			default:
-				again, err = s.waitForRetry(ctx, err)
+				waited, again, err = s.waitForRetry(ctx, err)
 			}
 			if !again && ctx.Err() == nil && !shown && models.takeNext(ctx, err) {
 				again = true
-				graph.NoteRetry(ctx, 0)
 				s = &retryState{Retry: m.retry, fresh: m.fresh, seed: s.seed, attempt: 1}
 			}
 			if !again {
 				yield(llm.Delta{}, err)
 				return
 			}
+			graph.NoteRetry(ctx, waited)
 		}
 	}
 }
@@ -184,9 +184,9 @@ type retryState struct {
 	since    time.Time // the first failure of this attempt
 }
 
-// waitForRetry records a failure and waits until the next request may be sent. If there is no next
-// request, it returns the error that the caller gets.
-func (s *retryState) waitForRetry(ctx context.Context, err error) (again bool, final error) {
+// waitForRetry records a failure, waits until the next request may be sent, and returns for how long. If there is no
+// next request, it returns the error that the caller gets.
+func (s *retryState) waitForRetry(ctx context.Context, err error) (waited time.Duration, again bool, final error) {
 	forgetPartialText(ctx)
 	if s.requests++; s.requests == 1 {
 		s.since = time.Now()
@@ -195,12 +195,11 @@ func (s *retryState) waitForRetry(ctx context.Context, err error) (again bool, f
 	after, final := s.patienceDelay(err)
 	if final != nil {
 		if after, final = s.attemptDelay(ctx, err, final); final != nil {
-			return false, final
+			return 0, false, final
 		}
 	}
 	if after <= 0 {
-		graph.NoteRetry(ctx, 0)
-		return true, nil
+		return 0, true, nil
 	}
 	if graph.IsEmitEnabled(ctx) {
 		graph.Emit(ctx, RetryScheduled{Reason: reasonOf(err), Wait: after, Request: s.sent + 1})
@@ -209,10 +208,9 @@ func (s *retryState) waitForRetry(ctx context.Context, err error) (again bool, f
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-		graph.NoteRetry(ctx, after)
-		return true, nil
+		return after, true, nil
 	case <-ctx.Done():
-		return false, contextError(ctx)
+		return 0, false, contextError(ctx)
 	}
 }
 

@@ -96,9 +96,8 @@ func (r *mailText) addPart(p mailPart, depth int) error {
 	}
 	most := r.file.entry.o.maxBytes()
 	body, err := io.ReadAll(io.LimitReader(decodeTransfer(p), most+1))
-	if err != nil && len(body) == 0 {
-		r.warn("a part cannot be read: " + err.Error())
-		return nil
+	if err != nil { // what came before is text all the same
+		r.warn("a part is cut off or damaged: " + err.Error())
 	}
 	if int64(len(body)) > most {
 		return tooLarge(int64(len(body)), most)

@@ -100,6 +100,14 @@ func TestHostileMail(t *testing.T) {
 	}
 }
 
+// What is damaged is said, and what came before it is read.
+func TestDamagedPart(t *testing.T) {
+	doc, err := readTextOf(t, "m.eml", "Subject: x\r\nContent-Transfer-Encoding: base64\r\n\r\naGVsbG8gd29ybGQ=!!!!")
+	if err != nil || !strings.Contains(doc.Text, "hello world") || !strings.Contains(doc.Warning, "damaged") {
+		t.Errorf("%q, warning %q, %v", doc.Text, doc.Warning, err)
+	}
+}
+
 func FuzzMail(f *testing.F) {
 	f.Add("Subject: x\r\nContent-Type: multipart/mixed; boundary=x\r\n\r\n--x\r\n\r\ntext\r\n--x--")
 	f.Add("Content-Type: text/plain; charset=koi8-r\nContent-Transfer-Encoding: base64\n\n0g==")

@@ -110,7 +110,7 @@ const (
 	application = 0x7261646c // "radl", in the file's header
 	version     = 6          // of the schema, in the file's header
 
-	readers     = 4                      // connections, in addition to the writer's
+	readers     = 4                      // connections, in addition to the writer's and the listener's
 	logBytes    = 64 << 20               // of the write-ahead log: the space that it keeps after a burst
 	busyTimeout = 250 * time.Millisecond // SQLite's own wait for a lock, which a cancelled context does not end
 	patience    = 10 * time.Second       // total wait for a lock, in steps of busyTimeout
@@ -187,7 +187,7 @@ func (s *Store) openFile(path string) error {
 		return err
 	}
 	s.db = sql.OpenDB(c)
-	s.db.SetMaxOpenConns(readers + 1)
+	s.db.SetMaxOpenConns(readers + 2)
 	s.db.SetMaxIdleConns(readers + 1)
 	s.read.on = s.db
 	if err := s.retryWhileBusy(context.Background(), s.connectWriter); err != nil {

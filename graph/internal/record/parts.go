@@ -235,7 +235,7 @@ func (c *coder) openQuestions(p *[]Question) {
 
 // A Timing says how an effect spent its time, in microseconds.
 type Timing struct {
-	Took   int64 // from its start to its record
+	Took   int64 // from its start to its record; at least 1
 	First  int64 // from its start to the first part of its result; 0: not known
 	Waited int64 // between its attempts
 	Again  int   // how often it was tried again

@@ -131,11 +131,13 @@ func (s *Spent) Describe() string {
 
 // Describe returns an effect that took time, for people: "write: gpt-6-mini 2.1 s, tried again 2 times after 1.2 s".
 func (s *Slow) Describe() string {
-	text := strings.TrimSpace(cmp.Or(s.Name, "the "+s.What) + " " + formatSeconds(s.Seconds))
-	if s.Node != "" && s.Name != "script" {
+	name := cmp.Or(s.Name, "the "+s.What)
+	if s.What == "script" {
+		name = "its script"
+	}
+	text := name + " " + formatSeconds(s.Seconds)
+	if s.Node != "" {
 		text = s.Node + ": " + text
-	} else if s.Node != "" {
-		text = s.Node + ": its script " + formatSeconds(s.Seconds)
 	}
 	if s.Retries > 0 {
 		text += fmt.Sprintf(", tried again %s", wording.FormatCount(s.Retries, "time"))
