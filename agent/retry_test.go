@@ -14,6 +14,7 @@ import (
 
 	"raddle.dev/agent"
 	"raddle.dev/graph"
+	"raddle.dev/graph/history"
 	"raddle.dev/graph/journal"
 	"raddle.dev/llm"
 )
@@ -205,6 +206,54 @@ func TestARecordedReplyIsNotRequestedAgain(t *testing.T) {
 		res, err := r.InvokeResume(t.Context(), graph.Resume{Thread: "t"})
 		if err != nil || agent.LastResponse(res.State) != "fine" || requests != 100 || len(c.calls) != 1 {
 			t.Errorf("%v, %v, %d requests, calls %v", res.Status, err, requests, c.calls)
+		}
+	})
+}
+
+// The record of a reply says how long it took with all its requests, how often and how long it waited between them, and
+// when the first part of the reply came that counts: not that of a request which has failed.
+func TestTimesOfReplies(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		requests := 0
+		m := agent.ModelFunc(func(context.Context, llm.Request) iter.Seq2[llm.Delta, error] {
+			return func(yield func(llm.Delta, error) bool) {
+				requests++
+				time.Sleep(time.Second)
+				if !yield(llm.Delta{Text: "fi"}, nil) {
+					return
+				}
+				if requests < 3 {
+					yield(llm.Delta{}, asking(time.Duration(requests)*10*time.Second))
+					return
+				}
+				time.Sleep(2 * time.Second)
+				yield(llm.Delta{Done: &llm.Reply{Message: say("fine"), Stop: llm.StopEnd}}, nil)
+			}
+		})
+		r := &graph.Runner{Graph: loop(t, m), Store: journal.NewMemory()}
+		if _, err := r.Invoke(t.Context(), graph.Input{Thread: "t", Set: agent.Turn("hi")}); err != nil {
+			t.Fatal(err)
+		}
+		want := history.Timing{
+			Took:    35 * time.Second, // 1 + 10 + 1 + 20 + 1 + 2
+			First:   33 * time.Second,
+			Retries: 2,
+			Waited:  30 * time.Second,
+		}
+		found := 0
+		for e, err := range history.Entries(t.Context(), r.Store, "t") {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if e.Kind == journal.KindEffect && graph.ParseEffectID(e.ID).Name == "model" {
+				found++
+				if e.Timing != want {
+					t.Errorf("%+v, want %+v", e.Timing, want)
+				}
+			}
+		}
+		if found != 1 {
+			t.Errorf("%d replies are recorded", found)
 		}
 	})
 }
