@@ -64,6 +64,7 @@ var ownOpeners = map[string]string{
 	"internal/base/tempdir/tempdir.go RemoveStaleIn":        "a directory that raddle made",
 	"internal/base/term/editor/history.go OpenHistory":      "a file that raddle writes",
 	"examples/examples.go CopyTo":                           "files that are part of the program",
+	"examples/examples.go UnpackAll":                        "files that are part of the program",
 	"llm/script/lock_flock.go lock":                         "a directory, which is locked and not read",
 	"server/a2a/context.go contextOf":                       "a file that raddle writes, in its own directory",
 	"server/agui/thread.go read":                            "a file that raddle writes, in its own directory",

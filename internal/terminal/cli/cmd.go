@@ -106,6 +106,9 @@ func refuseWords(op *opener) cobra.PositionalArgs {
 			next = "did you mean: " + cmd.CommandPath() + " " + near + "?"
 		case app.IsPath(args[0]) || slices.ContainsFunc(op.openWithFaults().ListAgents(), func(a app.Place) bool { return a.Name == args[0] }):
 			next = "to run an agent: raddle run " + wording.QuoteWord(args[0])
+		case !cmd.HasParent() && strings.TrimSpace(args[0]) == "":
+			next = "write it between the quotes, which may hold a variable that is not set; the commands: raddle --help"
+			return badUsage(next, "the question is empty")
 		case !cmd.HasParent():
 			next = "as a question: raddle ask " + strings.Join(args, " ") + "; the commands: raddle --help"
 		}

@@ -3,8 +3,8 @@ package gallery
 import (
 	"os"
 	"path/filepath"
-	"sync"
 	"strings"
+	"sync"
 	"testing"
 
 	"raddle.dev/examples"
