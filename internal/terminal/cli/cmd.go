@@ -16,6 +16,7 @@ import (
 	"raddle.dev/internal/proving/testrun"
 	"raddle.dev/internal/storage/runs"
 	"raddle.dev/internal/terminal/console"
+	"raddle.dev/internal/terminal/ending"
 	"raddle.dev/internal/terminal/runview"
 )
 
@@ -73,7 +74,7 @@ func checkFormat(format string, known ...string) error {
 	if slices.Contains(known, format) {
 		return nil
 	}
-	return badUsage(suggestWord(format, known), "there is no output format %q", format)
+	return ending.BadUsage(ending.SuggestWord(format, known), "there is no output format %q", format)
 }
 
 // checkArgCount checks the number of arguments of a command.
@@ -82,9 +83,9 @@ func checkArgCount(least, most int, what string) cobra.PositionalArgs {
 		usage := "usage: " + cmd.UseLine()
 		switch {
 		case len(args) < least:
-			return badUsage(usage, "%s: %s is missing", cmd.CommandPath(), what)
+			return ending.BadUsage(usage, "%s: %s is missing", cmd.CommandPath(), what)
 		case most >= 0 && len(args) > most:
-			return badUsage(usage, "%s: unexpected argument %q", cmd.CommandPath(), args[most])
+			return ending.BadUsage(usage, "%s: unexpected argument %q", cmd.CommandPath(), args[most])
 		}
 		return nil
 	}
@@ -108,11 +109,11 @@ func refuseWords(op *opener) cobra.PositionalArgs {
 			next = "to run an agent: raddle run " + wording.QuoteWord(args[0])
 		case !cmd.HasParent() && strings.TrimSpace(args[0]) == "":
 			next = "write it between the quotes, which may hold a variable that is not set; the commands: raddle --help"
-			return badUsage(next, "the question is empty")
+			return ending.BadUsage(next, "the question is empty")
 		case !cmd.HasParent():
 			next = "as a question: raddle ask " + strings.Join(args, " ") + "; the commands: raddle --help"
 		}
-		return badUsage(next, "unknown command %q", args[0])
+		return ending.BadUsage(next, "unknown command %q", args[0])
 	}
 }
 
@@ -136,17 +137,7 @@ func flagError(cmd *cobra.Command, err error) error {
 		}
 		next = cmp.Or(commandline.FlagSynonyms[name], next)
 	}
-	return &exitError{code: exitUsage, next: next, err: err}
-}
-
-// suggestWord suggests one of a few words, or lists them.
-func suggestWord(wrong string, known []string) string {
-	return cmp.Or(wording.SuggestNearest(wrong, known, ""), "use one of "+strings.Join(known, ", "))
-}
-
-// badChoice returns the error of a flag whose value is none of a few words.
-func badChoice(flag, wrong string, known []string) error {
-	return badUsage(suggestWord(wrong, known), "%s %s: it must be one of %s", flag, wrong, strings.Join(known, ", "))
+	return &ending.Error{Code: ending.Usage, Next: next, Err: err}
 }
 
 // completeWords completes a flag with a few words.

@@ -16,6 +16,7 @@ import (
 	"raddle.dev/internal/process/app"
 	"raddle.dev/internal/storage/config"
 	"raddle.dev/internal/terminal/chat"
+	"raddle.dev/internal/terminal/ending"
 	"raddle.dev/tool/permission"
 )
 
@@ -81,10 +82,10 @@ func runChat(ctx context.Context, env *environment, opts chatOptions, args []str
 		mode = chosen.Mode()
 	}
 	if opts.continues && opts.session != "" {
-		return badUsage("leave one of them out", "--continue and --session exclude each other")
+		return ending.BadUsage("leave one of them out", "--continue and --session exclude each other")
 	}
 	if !env.HasPerson() {
-		return badUsage(`without a terminal, use: raddle run AGENT --session NAME "PROMPT"`, "a conversation needs a terminal")
+		return ending.BadUsage(`without a terminal, use: raddle run AGENT --session NAME "PROMPT"`, "a conversation needs a terminal")
 	}
 	env.Plain = opts.plain || term.IsDumb()
 	env.Leave = "stop"
@@ -99,7 +100,7 @@ func runChat(ctx context.Context, env *environment, opts chatOptions, args []str
 		}
 	}
 	if opts.theme != "" && !env.SetTheme(opts.theme) {
-		return badChoice("--theme", opts.theme, config.Themes)
+		return ending.BadChoice("--theme", opts.theme, config.Themes)
 	}
 	return runUntilSignal(ctx, func(ctx context.Context) error {
 		s := &chat.Session{
@@ -135,7 +136,7 @@ func runUntilSignal(ctx context.Context, run func(context.Context) error) error 
 	close(returned)
 	<-watched
 	if ended != nil {
-		return errors.Join(err, silentExit{signalCode(ended)})
+		return errors.Join(err, ending.Silent{Code: ending.SignalCode(ended)})
 	}
 	return err
 }
@@ -206,8 +207,8 @@ func (b *chatBackend) ShowReply(text string) {
 
 // ShowError implements [chat.Backend].
 func (b *chatBackend) ShowError(err error) {
-	var quiet silentExit
+	var quiet ending.Silent
 	if !errors.As(err, &quiet) {
-		printError(b.env.Console, b.env.process, err)
+		ending.PrintError(b.env.Console, b.env.process, err)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"raddle.dev/internal/base/wording"
 	"raddle.dev/internal/process/app"
 	"raddle.dev/internal/terminal/console"
+	"raddle.dev/internal/terminal/ending"
 )
 
 // checkOptions are the flags of "check".
@@ -78,7 +79,7 @@ func runCheck(ctx context.Context, con *console.Console, p *app.Process, opts ch
 		}
 	}
 	if !ok {
-		return silentExit{exitInvalid}
+		return ending.Silent{Code: ending.Invalid}
 	}
 	return nil
 }
@@ -103,7 +104,7 @@ func checkAgent(ctx context.Context, p *app.Process, place app.Place, strict boo
 		}
 	} else {
 		c.err, c.Error = err, err.Error()
-		c.Findings = append(c.Findings, findingsOf(err)...)
+		c.Findings = append(c.Findings, ending.FindingsOf(err)...)
 	}
 	for i := range c.Findings {
 		f := &c.Findings[i]
@@ -143,7 +144,7 @@ func findRunFaults(a *flow.Agent) []strictyaml.Finding {
 // printChecked writes the findings of an agent, and a summary line.
 func printChecked(con *console.Console, p *app.Process, c *checkReport) {
 	out := con.Out
-	look := findingLook(p, out.Colors)
+	look := ending.LookAtFindings(p, out.Colors)
 	for _, f := range c.Findings {
 		out.PrintText(look.FormatFinding(f) + "\n" + look.FormatExcerpt(f))
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"raddle.dev/internal/terminal/console"
+	"raddle.dev/internal/terminal/ending"
 )
 
 func newCompletionCommand(con *console.Console) *cobra.Command {
@@ -34,7 +35,7 @@ func newCompletionCommand(con *console.Console) *cobra.Command {
 			case "powershell":
 				return root.GenPowerShellCompletionWithDesc(con.Out)
 			}
-			return badUsage(suggestWord(args[0], shells), "there is no completion for %q", args[0])
+			return ending.BadUsage(ending.SuggestWord(args[0], shells), "there is no completion for %q", args[0])
 		},
 	}
 }

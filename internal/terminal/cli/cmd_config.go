@@ -18,6 +18,7 @@ import (
 	"raddle.dev/internal/process/app"
 	"raddle.dev/internal/storage/config"
 	"raddle.dev/internal/terminal/console"
+	"raddle.dev/internal/terminal/ending"
 )
 
 func newConfigCommand(op *opener) *cobra.Command {
@@ -135,7 +136,7 @@ func listSettings(p *app.Process, key string) ([]config.Setting, error) {
 	found := config.FindSettings(list, key)
 	if len(found) == 0 {
 		next := wording.SuggestNearest(key, config.ListKeys(false), "")
-		return nil, badUsage(cmp.Or(next, "raddle config explain lists the keys"), "there is no setting %q", key)
+		return nil, ending.BadUsage(cmp.Or(next, "raddle config explain lists the keys"), "there is no setting %q", key)
 	}
 	return found, nil
 }
@@ -147,7 +148,7 @@ func runConfigGet(_ context.Context, con *console.Console, p *app.Process, _ noO
 	}
 	if len(list) == 1 && list[0].Key == args[0] {
 		if list[0].Value == "" {
-			return silentExit{exitFailed}
+			return ending.Silent{Code: ending.Failed}
 		}
 		con.Out.PrintText(list[0].Value)
 		return nil
@@ -215,7 +216,7 @@ func runConfigEdit(ctx context.Context, con *console.Console, p *app.Process) er
 	path := filepath.Join(dirs.Config, config.FileName)
 	editor := strings.Fields(cmp.Or(os.Getenv("VISUAL"), os.Getenv("EDITOR"), "vi"))
 	if len(editor) == 0 {
-		return badUsage("set it to the name of a program", "VISUAL or EDITOR is empty")
+		return ending.BadUsage("set it to the name of a program", "VISUAL or EDITOR is empty")
 	}
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		if err := config.WritePrivate(path, []byte(newConfigFile)); err != nil {
@@ -225,10 +226,10 @@ func runConfigEdit(ctx context.Context, con *console.Console, p *app.Process) er
 	cmd := exec.CommandContext(ctx, editor[0], append(editor[1:], path)...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = con.In, con.Out.File(), con.Screen.File()
 	if err := cmd.Run(); err != nil {
-		return &exitError{code: exitFailed, next: "set VISUAL or EDITOR to your editor, or edit " + wording.QuoteWord(dirs.ShortPath(path)), err: fmt.Errorf("%s: %w", editor[0], err)}
+		return &ending.Error{Code: ending.Failed, Next: "set VISUAL or EDITOR to your editor, or edit " + wording.QuoteWord(dirs.ShortPath(path)), Err: fmt.Errorf("%s: %w", editor[0], err)}
 	}
 	if err := config.CheckFile(dirs.Config, p.ConfigEnviron); err != nil {
-		return &exitError{code: exitInvalid, next: "correct it: raddle config edit", err: err}
+		return &ending.Error{Code: ending.Invalid, Next: "correct it: raddle config edit", Err: err}
 	}
 	con.PrintNote("%s %s has no errors.", con.Screen.Paint(term.Green, "✓"), dirs.ShortPath(path))
 	return nil

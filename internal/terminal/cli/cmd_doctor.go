@@ -13,6 +13,7 @@ import (
 	"raddle.dev/internal/process/sandbox"
 	"raddle.dev/internal/terminal/console"
 	"raddle.dev/internal/terminal/doctor"
+	"raddle.dev/internal/terminal/ending"
 )
 
 // doctorOptions are the flags of "doctor".
@@ -61,9 +62,9 @@ func runDoctor(ctx context.Context, op *opener, opts doctorOptions, args []strin
 	var failed error
 	for i := range d.Results {
 		if r := &d.Results[i]; r.Err != nil {
-			r.Next = cmp.Or(r.Next, nextStep(op.process, r.Err))
+			r.Next = cmp.Or(r.Next, ending.NextStep(op.process, r.Err))
 			if failed == nil {
-				failed = silentExit{exitCode(r.Err)}
+				failed = ending.Silent{Code: ending.CodeOf(r.Err)}
 			}
 		}
 	}
@@ -98,7 +99,7 @@ func newSandboxCommand(op *opener) *cobra.Command {
 		defer cancel()
 		code, err := sandbox.RunCommand(ctx, p.Tools, p.Dirs.Work, args, con.Out, con.Screen)
 		if err == nil && code != 0 {
-			err = silentExit{code}
+			err = ending.Silent{Code: code}
 		}
 		return err
 	}

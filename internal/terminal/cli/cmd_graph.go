@@ -23,6 +23,7 @@ import (
 	"raddle.dev/internal/report/story"
 	"raddle.dev/internal/storage/runs"
 	"raddle.dev/internal/terminal/console"
+	"raddle.dev/internal/terminal/ending"
 )
 
 // graphOptions are the flags of "graph".
@@ -91,7 +92,7 @@ func runGraph(ctx context.Context, con *console.Console, p *app.Process, opts gr
 		return err
 	}
 	if err := checkFormat(opts.theme, draw.Themes()...); err != nil {
-		return badUsage(suggestWord(opts.theme, draw.Themes()), "--theme: there is no theme %q", opts.theme)
+		return ending.BadUsage(ending.SuggestWord(opts.theme, draw.Themes()), "--theme: there is no theme %q", opts.theme)
 	}
 	o := draw.Options{Theme: draw.Theme(opts.theme)}
 	if opts.right {
@@ -101,7 +102,7 @@ func runGraph(ctx context.Context, con *console.Console, p *app.Process, opts gr
 		addTextOptions(con, &o, toOutput)
 	}
 	if format == "png" && toOutput && con.Out.IsTerminal() {
-		return badUsage("write it to a file: -o graph.png", "a terminal cannot show a PNG picture")
+		return ending.BadUsage("write it to a file: -o graph.png", "a terminal cannot show a PNG picture")
 	}
 	s, err := pictureOf(ctx, con, p, args[0], format, &o)
 	if err != nil {
@@ -202,7 +203,7 @@ func writeFile(path string, data []byte) (err error) {
 		if p, ok := errors.AsType[*fs.PathError](err); ok {
 			err = p.Err // its path is that of the temporary file
 		}
-		return &exitError{code: exitUsage, err: fmt.Errorf("write %s: %w", path, err)}
+		return &ending.Error{Code: ending.Usage, Err: fmt.Errorf("write %s: %w", path, err)}
 	}
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		if err := os.WriteFile(path, data, 0o644); err != nil {

@@ -12,6 +12,7 @@ import (
 	"raddle.dev/internal/base/wording"
 	"raddle.dev/internal/process/app"
 	"raddle.dev/internal/terminal/console"
+	"raddle.dev/internal/terminal/ending"
 )
 
 func newHelpCommand(op *opener) *cobra.Command {
@@ -50,7 +51,7 @@ func runHelp(op *opener, root *cobra.Command, args []string) error {
 	if near := wording.FindNearest(args[0], slices.Concat(commandNamesOf(root), topicNames(), guide.SectionNames())); near != "" {
 		next = "did you mean: raddle help " + near + "? " + strings.ToUpper(next[:1]) + next[1:]
 	}
-	return badUsage(next, "there is no guide and no command %q", args[0])
+	return ending.BadUsage(next, "there is no guide and no command %q", args[0])
 }
 
 // relativeLink matches a link to a file or a heading, which a terminal cannot follow.

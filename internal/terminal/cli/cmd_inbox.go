@@ -18,6 +18,7 @@ import (
 	"raddle.dev/internal/report/question"
 	"raddle.dev/internal/storage/runs"
 	"raddle.dev/internal/terminal/console"
+	"raddle.dev/internal/terminal/ending"
 	"raddle.dev/internal/terminal/runview"
 )
 
@@ -178,7 +179,7 @@ func answerInbox(ctx context.Context, con *console.Console, p *app.Process, fg *
 		}
 		b.noteFailure(err)
 		if b.ended {
-			return silentExit{exitInterrupted}
+			return ending.Silent{Code: ending.Interrupted}
 		}
 	}
 	return b.failed
@@ -194,15 +195,15 @@ func (b *inbox) showDriven(r *runs.OpenRun) {
 
 // noteFailure prints an error of a run, and keeps its exit code. A run that waits has not failed.
 func (b *inbox) noteFailure(err error) {
-	code := exitCode(err)
-	if err == nil || code == exitWaiting {
+	code := ending.CodeOf(err)
+	if err == nil || code == ending.Waiting {
 		return
 	}
-	if !errors.As(err, &silentExit{}) {
-		printError(b.console, b.process, err)
+	if !errors.As(err, &ending.Silent{}) {
+		ending.PrintError(b.console, b.process, err)
 	}
 	if b.failed == nil {
-		b.failed = silentExit{code}
+		b.failed = ending.Silent{Code: code}
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"raddle.dev/internal/base/term"
 	"raddle.dev/internal/process/app"
 	"raddle.dev/internal/terminal/console"
+	"raddle.dev/internal/terminal/ending"
 )
 
 func newInitCommand(env *environment) *cobra.Command {
@@ -31,14 +32,14 @@ func runInit(ctx context.Context, env *environment, _ noOptions, _ []string) err
 	if g.Prompter == nil {
 		model, steps := g.ListSteps()
 		if model == "" {
-			return badUsage(steps, "init asks questions, and standard input or standard error is not a terminal")
+			return ending.BadUsage(steps, "init asks questions, and standard input or standard error is not a terminal")
 		}
 		env.PrintNote("%s set up: the model is %s, and can be asked as far as can be seen without a request.\nnext: %s", env.Screen.Paint(term.Green, "✓"), model, steps)
 		return nil
 	}
 	next, err := g.AskAll(ctx)
 	if errors.Is(err, term.ErrInterrupted) {
-		return silentExit{exitInterrupted}
+		return ending.Silent{Code: ending.Interrupted}
 	}
 	if err != nil {
 		return lookInstead(ctx, env, err)

@@ -13,6 +13,7 @@ import (
 	"raddle.dev/internal/process/app"
 	"raddle.dev/internal/storage/keystore"
 	"raddle.dev/internal/terminal/console"
+	"raddle.dev/internal/terminal/ending"
 	"raddle.dev/internal/terminal/prompting"
 	"raddle.dev/internal/terminal/setup"
 )
@@ -97,12 +98,12 @@ func readKey(ctx context.Context, op *opener, client string) (string, error) {
 	if g := op.newGuide(); g.Prompter != nil {
 		key, err := g.AskKey(ctx, client)
 		if errors.Is(err, term.ErrLeftOpen) || errors.Is(err, term.ErrInterrupted) {
-			return "", silentExit{exitInterrupted}
+			return "", ending.Silent{Code: ending.Interrupted}
 		}
 		return key, err
 	}
 	if term.IsTerminal(op.In) {
-		return "", badUsage("write: raddle login "+client+" < FILE", "the key cannot be asked for: standard error is not a terminal")
+		return "", ending.BadUsage("write: raddle login "+client+" < FILE", "the key cannot be asked for: standard error is not a terminal")
 	}
 	text, err := prompting.ReadText(op.In)
 	if err != nil {
@@ -110,7 +111,7 @@ func readKey(ctx context.Context, op *opener, client string) (string, error) {
 	}
 	key, err := setup.CheckKey(op.process.Models, client, text)
 	if err != nil {
-		return "", badUsage("write: raddle login "+client+" < FILE", "standard input: %v", err)
+		return "", ending.BadUsage("write: raddle login "+client+" < FILE", "standard input: %v", err)
 	}
 	return key, nil
 }
@@ -129,7 +130,7 @@ func runLogout(_ context.Context, op *opener, _ noOptions, args []string) error 
 		if names, _ := op.process.Keys.Names(); len(names) > 0 {
 			next = "there are keys of " + strings.Join(names, ", ")
 		}
-		return badUsage(next, "no key of %q is stored", client)
+		return ending.BadUsage(next, "no key of %q is stored", client)
 	}
 	op.PrintNote("%s The key of %s is removed.", op.Screen.Paint(term.Green, "✓"), client)
 	if err := op.reopenProcess(); err != nil {

@@ -13,6 +13,7 @@ import (
 	"raddle.dev/internal/process/mcpsetup"
 	"raddle.dev/internal/process/toolbox"
 	"raddle.dev/internal/terminal/console"
+	"raddle.dev/internal/terminal/ending"
 )
 
 // mcpOptions are the flags of the commands that change a list of MCP servers.
@@ -50,7 +51,7 @@ func newMCPServerCommands(op *opener) []*cobra.Command {
 }
 
 func runMCPLogin(ctx context.Context, con *console.Console, p *app.Process, _ noOptions, args []string) error {
-	return endInterrupted(newGuide(con, p).LogInServer(ctx, args[0]))
+	return ending.EndInterrupted(newGuide(con, p).LogInServer(ctx, args[0]))
 }
 
 func runMCPLogout(_ context.Context, con *console.Console, p *app.Process, _ noOptions, args []string) error {
@@ -78,7 +79,7 @@ func runMCPRm(_ context.Context, con *console.Console, p *app.Process, opts mcpO
 	path := opts.chooseFile(p)
 	there, err := mcpsetup.RemoveServer(path, args[0])
 	if err == nil && !there {
-		err = badUsage("see: raddle mcp ls", "%s has no server %q", p.Dirs.ShortPath(path), args[0])
+		err = ending.BadUsage("see: raddle mcp ls", "%s has no server %q", p.Dirs.ShortPath(path), args[0])
 	}
 	return err
 }

@@ -12,6 +12,7 @@ import (
 	"raddle.dev/internal/base/term"
 	"raddle.dev/internal/process/app"
 	"raddle.dev/internal/terminal/console"
+	"raddle.dev/internal/terminal/ending"
 	"raddle.dev/memory"
 )
 
@@ -124,7 +125,7 @@ func explainMissing(err error, namespace, key string) error {
 	if !errors.Is(err, memory.ErrNotFound) {
 		return err
 	}
-	return badUsage("see what there is with: raddle memory ls", "nothing is remembered under the key %q of %s", key, namespace)
+	return ending.BadUsage("see what there is with: raddle memory ls", "nothing is remembered under the key %q of %s", key, namespace)
 }
 
 func runMemoryExport(ctx context.Context, con *console.Console, p *app.Process, opts memoryOptions, _ []string) error {

@@ -13,6 +13,7 @@ import (
 	"raddle.dev/internal/process/app"
 	"raddle.dev/internal/process/provider"
 	"raddle.dev/internal/terminal/console"
+	"raddle.dev/internal/terminal/ending"
 	"raddle.dev/internal/terminal/modeltest"
 	"raddle.dev/internal/terminal/modelview"
 )
@@ -62,7 +63,7 @@ func newModelsLsCommand(op *opener) *cobra.Command {
 func runModelsLs(_ context.Context, con *console.Console, p *app.Process, opts outputOptions, _ []string) error {
 	models := p.Models.ListModels()
 	if len(models) == 0 && opts.output == console.FormatText {
-		con.Screen.PrintLine("raddle: no client is ready\nnext: " + missingModelHint(p, "AGENT"))
+		con.Screen.PrintLine("raddle: no client is ready\nnext: " + ending.HintModel(p, "AGENT"))
 		return nil
 	}
 	return con.PrintResult(opts.output, models, func() string {
@@ -108,17 +109,17 @@ func runModelsTest(ctx context.Context, con *console.Console, p *app.Process, op
 	con.Leave = "send nothing"
 	view := &modelview.TestView{Out: con.Out, Screen: con.Screen, Hidden: opts.output == console.FormatJSON}
 	if err := newGuide(con, p).AskToSend(ctx, view.DescribePlan(target), opts.yes); err != nil {
-		return endInterrupted(err)
+		return ending.EndInterrupted(err)
 	}
 	report, err := view.RunTest(ctx, target)
 	if ctx.Err() != nil {
-		return silentExit{exitInterrupted}
+		return ending.Silent{Code: ending.Interrupted}
 	}
 	if view.Hidden {
 		err = errors.Join(err, con.PrintJSON(report))
 	}
 	if err == nil && !report.Works {
-		return silentExit{exitFailed}
+		return ending.Silent{Code: ending.Failed}
 	}
 	return err
 }

@@ -10,6 +10,7 @@ import (
 	"raddle.dev/internal/process/app"
 	"raddle.dev/internal/proving/testrun"
 	"raddle.dev/internal/terminal/console"
+	"raddle.dev/internal/terminal/ending"
 )
 
 // testOptions are the flags of "test".
@@ -67,20 +68,20 @@ func runTest(ctx context.Context, con *console.Console, p *app.Process, opts tes
 		return writeCase(ctx, con, p, opts.from, args)
 	}
 	c := &testrun.Command{Suite: testrun.Suite{Jobs: opts.jobs}, Format: opts.output, Update: opts.update, Watch: opts.watch, Quiet: con.Quiet, Verbose: con.Verbose,
-		Out: con.Out, Look: findingLook(p, con.Out.Colors), Note: con.PrintNote, JSON: con.PrintJSON,
+		Out: con.Out, Look: ending.LookAtFindings(p, con.Out.Colors), Note: con.PrintNote, JSON: con.PrintJSON,
 		Crash: opts.crash, Coverage: opts.coverage, MinCoverage: opts.least, PictureDir: opts.pictures}
 	if opts.jobs < 0 {
-		return badUsage("leave it out, or use a number above 0", "--jobs %d is not a number of cases", opts.jobs)
+		return ending.BadUsage("leave it out, or use a number above 0", "--jobs %d is not a number of cases", opts.jobs)
 	}
 	if opts.least < 0 || opts.least > 100 {
-		return badUsage("use a number from 0 to 100", "--min-coverage %g is not a percentage", opts.least)
+		return ending.BadUsage("use a number from 0 to 100", "--min-coverage %g is not a percentage", opts.least)
 	}
 	if opts.crash && (opts.update || opts.coverage || opts.least > 0 || opts.pictures != "") {
-		return badUsage("use two commands", "--crash cannot be combined with --update, --coverage, --min-coverage or --coverage-pictures")
+		return ending.BadUsage("use two commands", "--crash cannot be combined with --update, --coverage, --min-coverage or --coverage-pictures")
 	}
 	if opts.run != "" {
 		if c.Match, err = regexp.Compile(opts.run); err != nil {
-			return badUsage("the syntax is that of Go: https://pkg.go.dev/regexp/syntax", "--run is not a regular expression: %v", err)
+			return ending.BadUsage("the syntax is that of Go: https://pkg.go.dev/regexp/syntax", "--run is not a regular expression: %v", err)
 		}
 	}
 	if c.Paths, err = testrun.FindPaths(p, args); err != nil {
@@ -88,13 +89,13 @@ func runTest(ctx context.Context, con *console.Console, p *app.Process, opts tes
 	}
 	switch err = c.Execute(ctx); {
 	case ctx.Err() != nil:
-		return silentExit{exitInterrupted}
+		return ending.Silent{Code: ending.Interrupted}
 	case errors.Is(err, testrun.ErrFailed):
-		return silentExit{exitFailed}
+		return ending.Silent{Code: ending.Failed}
 	case errors.Is(err, testrun.ErrCovered):
-		return &exitError{code: exitFailed, next: "add cases for what is not reached: raddle help testing", err: err}
+		return &ending.Error{Code: ending.Failed, Next: "add cases for what is not reached: raddle help testing", Err: err}
 	case errors.Is(err, testrun.ErrInvalid):
-		return silentExit{exitInvalid}
+		return ending.Silent{Code: ending.Invalid}
 	}
 	return err
 }

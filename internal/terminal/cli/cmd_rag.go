@@ -13,6 +13,7 @@ import (
 	"raddle.dev/internal/report/progress"
 	"raddle.dev/internal/report/question"
 	"raddle.dev/internal/terminal/console"
+	"raddle.dev/internal/terminal/ending"
 )
 
 func newRagCommand(env *environment) *cobra.Command {
@@ -57,7 +58,7 @@ func runRagBuild(ctx context.Context, con *console.Console, p *app.Process, fg *
 	err := p.Knowledge().BuildBases(ctx, app.KnowledgeBuild{Agent: args[0], Rebuild: opts.rebuild, Hooks: newUIHooks(ctx, con, p, fg)})
 	if err != nil && ctx.Err() != nil {
 		con.Screen.PrintLine("raddle: the build was stopped; the next build continues it")
-		return silentExit{exitInterrupted}
+		return ending.Silent{Code: ending.Interrupted}
 	}
 	return err
 }

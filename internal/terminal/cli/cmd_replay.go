@@ -14,6 +14,7 @@ import (
 	"raddle.dev/internal/storage/config"
 	"raddle.dev/internal/storage/runfile"
 	"raddle.dev/internal/terminal/console"
+	"raddle.dev/internal/terminal/ending"
 )
 
 // replayOptions are the flags of "replay".
@@ -57,7 +58,7 @@ ask or be denied.`,
 
 func runReplay(ctx context.Context, env *environment, opts replayOptions, args []string) error {
 	if opts.rules != "" && (opts.live || opts.until != "") {
-		return badUsage("leave --live and --until out", "--with-rules executes nothing, so it goes with neither --live nor --until")
+		return ending.BadUsage("leave --live and --until out", "--with-rules executes nothing, so it goes with neither --live nor --until")
 	}
 	job, err := newReplayJob(ctx, env.process, args[0], opts.agent)
 	if err == nil && opts.live {
@@ -81,7 +82,7 @@ func runReplay(ctx context.Context, env *environment, opts replayOptions, args [
 		return continueLive(ctx, env, res, job.Recording, opts.output)
 	}
 	if res.Difference != nil {
-		return silentExit{exitFailed}
+		return ending.Silent{Code: ending.Failed}
 	}
 	return nil
 }
@@ -100,7 +101,7 @@ func judgeCalls(ctx context.Context, con *console.Console, p *app.Process, job r
 		return err
 	}
 	if res.IsStricter() {
-		return silentExit{exitFailed}
+		return ending.Silent{Code: ending.Failed}
 	}
 	return nil
 }
@@ -161,7 +162,7 @@ func newReplayJob(ctx context.Context, p *app.Process, name, agent string) (j re
 // writeCase implements "test --from".
 func writeCase(ctx context.Context, con *console.Console, p *app.Process, run string, args []string) error {
 	if len(args) > 1 {
-		return badUsage("name one directory, or none", "raddle test --from: unexpected argument %q", args[1])
+		return ending.BadUsage("name one directory, or none", "raddle test --from: unexpected argument %q", args[1])
 	}
 	job, err := newReplayJob(ctx, p, run, strings.Join(args, ""))
 	if err != nil {

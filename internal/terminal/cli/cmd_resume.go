@@ -11,6 +11,7 @@ import (
 	"raddle.dev/internal/process/app"
 	"raddle.dev/internal/storage/runs"
 	"raddle.dev/internal/terminal/console"
+	"raddle.dev/internal/terminal/ending"
 	"raddle.dev/tool"
 )
 
@@ -71,7 +72,7 @@ happens in a copy of the run, in which what follows the map runs again.`,
 func runResume(ctx context.Context, env *environment, opts resumeOptions, args []string) error {
 	doubt, ok := tool.ParseDoubt(opts.inDoubt)
 	if !ok && opts.inDoubt != "" {
-		return badChoice("--in-doubt", opts.inDoubt, tool.Doubts)
+		return ending.BadChoice("--in-doubt", opts.inDoubt, tool.Doubts)
 	}
 	mode, err := parseMode(opts.mode)
 	if err != nil {

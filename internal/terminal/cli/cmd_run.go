@@ -14,6 +14,7 @@ import (
 	"raddle.dev/internal/terminal/chat"
 	"raddle.dev/internal/terminal/console"
 	"raddle.dev/internal/terminal/dryrun"
+	"raddle.dev/internal/terminal/ending"
 	"raddle.dev/internal/terminal/prompting"
 	"raddle.dev/tool/permission"
 )
@@ -89,7 +90,7 @@ One word that is no command is no question: write raddle -- WORD, or raddle ask 
 // runQuestion sends a message to the assistant, or to the agent of the conversation that continues.
 func runQuestion(ctx context.Context, env *environment, opts runOptions, args []string) error {
 	if opts.continues && opts.session != "" {
-		return badUsage("leave one of them out", "--continue and --session exclude each other")
+		return ending.BadUsage("leave one of them out", "--continue and --session exclude each other")
 	}
 	if err := env.openProcess(); err != nil {
 		return err
@@ -173,9 +174,9 @@ func runRun(ctx context.Context, env *environment, opts runOptions, args []strin
 	if run.Agent.Config != nil && strings.TrimSpace(run.Record.Prompt) == "" {
 		run.Close()
 		if opts.question {
-			return badUsage(`write one: raddle "YOUR QUESTION"; or pipe it in`, "there is no question")
+			return ending.BadUsage(`write one: raddle "YOUR QUESTION"; or pipe it in`, "there is no question")
 		}
-		return badUsage("write one: raddle run "+wording.QuoteWord(args[0])+` "YOUR PROMPT"; or pipe it in`, "agent '%s' needs a prompt, and there is none", run.Agent.Name)
+		return ending.BadUsage("write one: raddle run "+wording.QuoteWord(args[0])+` "YOUR PROMPT"; or pipe it in`, "agent '%s' needs a prompt, and there is none", run.Agent.Name)
 	}
 	d := newDrive(env.Console, env.process, &env.foreground, run)
 	d.format = opts.output
@@ -238,7 +239,7 @@ func parseMode(flag string) (*permission.ModeSwitch, error) {
 	}
 	m, ok := permission.ParseMode(flag)
 	if !ok {
-		return nil, badChoice("--mode", flag, permission.Modes)
+		return nil, ending.BadChoice("--mode", flag, permission.Modes)
 	}
 	return permission.NewModeSwitch(m), nil
 }
@@ -250,7 +251,7 @@ func parseVariables(flags []string) (map[string]string, error) {
 	for _, f := range flags {
 		name, value, ok := strings.Cut(f, "=")
 		if !ok || name == "" {
-			return nil, badUsage("write: --agent-variable NAME VALUE", "--agent-variable %s: there is no value", f)
+			return nil, ending.BadUsage("write: --agent-variable NAME VALUE", "--agent-variable %s: there is no value", f)
 		}
 		if variables == nil {
 			variables = map[string]string{}

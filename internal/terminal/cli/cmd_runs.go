@@ -14,6 +14,7 @@ import (
 	"raddle.dev/internal/report/overview"
 	"raddle.dev/internal/storage/runs"
 	"raddle.dev/internal/terminal/console"
+	"raddle.dev/internal/terminal/ending"
 	"raddle.dev/internal/terminal/runview"
 )
 
@@ -70,7 +71,7 @@ const defaultRuns = 100
 
 func runRunsLs(ctx context.Context, con *console.Console, p *app.Process, opts runsLsOptions, _ []string) error {
 	if opts.status != "" && !slices.Contains(runs.Statuses(), opts.status) {
-		return badChoice("--status", opts.status, runs.Statuses())
+		return ending.BadChoice("--status", opts.status, runs.Statuses())
 	}
 	if opts.limit < 0 && opts.output == console.FormatText {
 		opts.limit = defaultRuns

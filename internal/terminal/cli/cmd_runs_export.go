@@ -9,6 +9,7 @@ import (
 	"raddle.dev/internal/process/app"
 	"raddle.dev/internal/storage/runfile"
 	"raddle.dev/internal/terminal/console"
+	"raddle.dev/internal/terminal/ending"
 )
 
 // runsExportOptions are the flags of "runs export".
@@ -46,7 +47,7 @@ func runRunsExport(ctx context.Context, con *console.Console, p *app.Process, op
 	}
 	path := p.Dirs.AbsPath(opts.file)
 	if err := f.Save(path); err != nil {
-		return badUsage("choose a file that can be written", "-o: %v", err)
+		return ending.BadUsage("choose a file that can be written", "-o: %v", err)
 	}
 	con.PrintNote("raddle: run %s is in %s: %s", f.Run.Run, p.Dirs.ShortPath(path), f.Describe())
 	return nil

@@ -15,6 +15,7 @@ import (
 	"raddle.dev/internal/storage/config"
 	"raddle.dev/internal/storage/runs"
 	"raddle.dev/internal/terminal/console"
+	"raddle.dev/internal/terminal/ending"
 )
 
 // runsRmOptions are the flags of "runs rm".
@@ -39,13 +40,13 @@ is a conversation, and is removed only if you name it or add --sessions.`,
 func runRunsRm(ctx context.Context, con *console.Console, p *app.Process, opts runsRmOptions, args []string) error {
 	switch {
 	case opts.finished && len(args) > 0:
-		return badUsage("leave one of them out", "--all-finished already selects the runs")
+		return ending.BadUsage("leave one of them out", "--all-finished already selects the runs")
 	case opts.finished:
 		return removeFinished(ctx, con, p, opts.sessions)
 	case opts.sessions:
-		return badUsage("add --all-finished, or name the sessions", "--sessions goes with --all-finished")
+		return ending.BadUsage("add --all-finished, or name the sessions", "--sessions goes with --all-finished")
 	case len(args) == 0:
-		return badUsage("usage: raddle runs rm RUN...", "raddle runs rm: the id of a run is missing")
+		return ending.BadUsage("usage: raddle runs rm RUN...", "raddle runs rm: the id of a run is missing")
 	}
 	ids, err := resolveLastWords(ctx, p, args)
 	if err != nil {
@@ -160,7 +161,7 @@ func runRunsPrune(ctx context.Context, con *console.Console, p *app.Process, opt
 		opts.keep.Since = time.Now().Add(-d)
 	}
 	if opts.keep.Records < 0 || opts.keep.Steps < 0 {
-		return badUsage("give 0 or more", "the number of records or steps cannot be negative")
+		return ending.BadUsage("give 0 or more", "the number of records or steps cannot be negative")
 	}
 	ids, err := resolveLastWords(ctx, p, args)
 	if err != nil {
@@ -241,7 +242,7 @@ func formatMegabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/
 func parseAge(flag, text string) (time.Duration, error) {
 	d, err := config.ParseAge(text)
 	if err != nil {
-		return 0, badUsage("", "%s: %v", flag, err)
+		return 0, ending.BadUsage("", "%s: %v", flag, err)
 	}
 	return d, nil
 }

@@ -20,6 +20,7 @@ import (
 	"raddle.dev/internal/report/story"
 	"raddle.dev/internal/storage/runs"
 	"raddle.dev/internal/terminal/console"
+	"raddle.dev/internal/terminal/ending"
 	"raddle.dev/internal/terminal/runview"
 	"raddle.dev/tool/permission"
 )
@@ -54,7 +55,7 @@ box was the reason, as it was recorded then.`,
 
 func runRunsShow(ctx context.Context, con *console.Console, p *app.Process, opts runsShowOptions, args []string) error {
 	if opts.why && (opts.web || opts.state) {
-		return badUsage("leave --web and --state out", "--why shows the calls instead of the rest, so it goes with neither --web nor --state")
+		return ending.BadUsage("leave --web and --state out", "--why shows the calls instead of the rest, so it goes with neither --web nor --state")
 	}
 	if opts.web {
 		return runStudio(ctx, con, p, studioOptions{}, args)

@@ -9,6 +9,7 @@ import (
 
 	"raddle.dev/internal/base/schema"
 	"raddle.dev/internal/terminal/console"
+	"raddle.dev/internal/terminal/ending"
 )
 
 //go:embed schema/events.json
@@ -37,7 +38,7 @@ are for run and resume.`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			text := cmp.Or(outputSchemas[args[0]], schema.Text(args[0]))
 			if text == "" {
-				return badUsage(suggestWord(args[0], names), "there is no schema %q", args[0])
+				return ending.BadUsage(ending.SuggestWord(args[0], names), "there is no schema %q", args[0])
 			}
 			con.Out.PrintText(text)
 			return nil

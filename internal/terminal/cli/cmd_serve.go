@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"os"
 	"os/signal"
 	"slices"
@@ -18,31 +17,21 @@ import (
 
 	"raddle.dev/internal/base/term"
 	"raddle.dev/internal/process/app"
-	"raddle.dev/internal/storage/attach"
 	"raddle.dev/internal/storage/runs"
 	"raddle.dev/internal/terminal/console"
+	"raddle.dev/internal/terminal/ending"
+	"raddle.dev/internal/terminal/serving"
 	"raddle.dev/server"
-	"raddle.dev/server/a2a"
-	"raddle.dev/server/agui"
 	"raddle.dev/server/api"
 	"raddle.dev/server/gateway"
-	"raddle.dev/server/mcp"
-	"raddle.dev/server/openai"
-	"raddle.dev/server/studio"
 )
 
 // serveOptions are the flags of "serve".
 type serveOptions struct {
-	gateway.Settings
-	maxRuns      int
-	allowPaths   bool
-	disable      []string
+	serving.Options
 	open         bool
 	printOpenAPI bool
-	noWorker     bool          // answer requests, and drive nothing
-	workerOnly   bool          // drive runs, and listen nowhere
-	recoverRuns  bool          // continue the runs of a server that was killed
-	portWait     time.Duration // how long to wait for a port that is in use
+	workerOnly   bool // drive runs, and listen nowhere
 }
 
 // defaultListen is where a server listens unless a flag says otherwise.
@@ -55,7 +44,7 @@ const defaultMaxRuns = 64
 const defaultGrace = 20 * time.Second
 
 func newServeCommand(op *opener) *cobra.Command {
-	opts := serveOptions{recoverRuns: true, portWait: portWait}
+	opts := serveOptions{Options: serving.Options{Recover: true, WaitsPort: true}}
 	cmd := newCommand(op, &opts, runServe, &cobra.Command{
 		Use:   "serve",
 		Short: "Run agents for programs, over HTTP",
@@ -78,18 +67,18 @@ next raddle serve with the same state directory continues them.`,
 	flags.StringVar(&opts.UserHeader, "user-header", "", "take the user of a request from `HEADER`, which a proxy sets; without it, the user is the token's name")
 	flags.BoolVar(&opts.Insecure, "insecure-listen", false, "listen for other machines without TLS: a proxy in front of raddle uses it")
 	flags.StringArrayVar(&opts.Origins, "allow-origin", nil, "let pages of `ORIGIN` call the server (repeatable)")
-	flags.IntVar(&opts.maxRuns, "max-runs", defaultMaxRuns, fmt.Sprintf("drive at most `N` runs at once; others wait (default %d)", defaultMaxRuns))
+	flags.IntVar(&opts.MaxRuns, "max-runs", defaultMaxRuns, fmt.Sprintf("drive at most `N` runs at once; others wait (default %d)", defaultMaxRuns))
 	flags.IntVar(&opts.Limits.Requests, "max-requests", gateway.DefaultRequests, fmt.Sprintf("answer at most `N` requests of a token in a minute (default %d)", gateway.DefaultRequests))
 	flags.IntVar(&opts.Limits.Starts, "max-starts", gateway.DefaultStarts, fmt.Sprintf("start at most `N` runs for a token in a minute (default %d)", gateway.DefaultStarts))
 	flags.IntVar(&opts.Limits.Streams, "max-streams", 0, "answer at most `N` requests of a token at once, such as streams of events (default 512, or fewer if few files may be open)")
-	flags.BoolVar(&opts.allowPaths, "allow-paths", false, "let requests name an agent by its path")
+	flags.BoolVar(&opts.AllowPaths, "allow-paths", false, "let requests name an agent by its path")
 	flags.DurationVar(&opts.Grace, "grace", defaultGrace, fmt.Sprintf("how long the current steps may take when the server ends (default %s)", defaultGrace))
-	flags.StringSliceVar(&opts.disable, "disable", nil, "do not offer `PROTOCOL`: "+strings.Join(protocolNames(), ", ")+" (repeatable)")
-	flags.BoolVar(&opts.noWorker, "no-worker", false, "answer requests and drive no run: the other servers of the store do")
+	flags.StringSliceVar(&opts.Disable, "disable", nil, "do not offer `PROTOCOL`: "+strings.Join(serving.ProtocolNames(), ", ")+" (repeatable)")
+	flags.BoolVar(&opts.NoWorker, "no-worker", false, "answer requests and drive no run: the other servers of the store do")
 	flags.BoolVar(&opts.workerOnly, "worker-only", false, "drive the runs of the store and listen nowhere")
 	flags.BoolVar(&opts.open, "open", false, "open the browser, which is then logged in")
 	flags.BoolVar(&opts.printOpenAPI, "print-openapi", false, "print the document that describes the API, and end")
-	completeWords(cmd, "disable", protocolNames()...)
+	completeWords(cmd, "disable", serving.ProtocolNames()...)
 	cmd.PreRunE = refuseIdleFlags
 	cmd.AddCommand(newServeTokenCommand(op))
 	return cmd
@@ -109,7 +98,7 @@ func refuseIdleFlags(cmd *cobra.Command, _ []string) error {
 	if idle == nil {
 		return nil
 	}
-	return badUsage("leave them out, or leave out --worker-only", "--worker-only listens nowhere, so that it cannot have %s", strings.Join(idle, ", "))
+	return ending.BadUsage("leave them out, or leave out --worker-only", "--worker-only listens nowhere, so that it cannot have %s", strings.Join(idle, ", "))
 }
 
 func runServe(ctx context.Context, con *console.Console, p *app.Process, opts serveOptions, _ []string) (err error) {
@@ -118,8 +107,8 @@ func runServe(ctx context.Context, con *console.Console, p *app.Process, opts se
 		con.Out.PrintText(string(document) + "\n")
 		return err
 	}
-	if opts.maxRuns < 1 {
-		return badUsage("", "--max-runs %d: it must be at least 1", opts.maxRuns)
+	if opts.MaxRuns < 1 {
+		return ending.BadUsage("", "--max-runs %d: it must be at least 1", opts.MaxRuns)
 	}
 	for _, limit := range []struct {
 		flag     string
@@ -127,18 +116,18 @@ func runServe(ctx context.Context, con *console.Console, p *app.Process, opts se
 		words    string
 	}{{"max-requests", opts.Limits.Requests, 1, ""}, {"max-starts", opts.Limits.Starts, 1, ""}, {"max-streams", opts.Limits.Streams, 0, ", or 0 for the default"}} {
 		if limit.n < limit.least {
-			return badUsage("", "--%s %d: it must be at least 1%s", limit.flag, limit.n, limit.words)
+			return ending.BadUsage("", "--%s %d: it must be at least 1%s", limit.flag, limit.n, limit.words)
 		}
 	}
-	for _, name := range opts.disable {
-		if !slices.Contains(protocolNames(), name) {
-			return badUsage(suggestWord(name, protocolNames()), "--disable %s: there is no such protocol", name)
+	for _, name := range opts.Disable {
+		if !slices.Contains(serving.ProtocolNames(), name) {
+			return ending.BadUsage(ending.SuggestWord(name, serving.ProtocolNames()), "--disable %s: there is no such protocol", name)
 		}
 	}
 	if opts.workerOnly {
 		return serveWorker(ctx, con, p, opts)
 	}
-	g, file, err := openServer(p, opts)
+	g, file, err := serving.Open(p, opts.Options)
 	if err != nil {
 		return err
 	}
@@ -153,10 +142,10 @@ func runServe(ctx context.Context, con *console.Console, p *app.Process, opts se
 
 // serveWorker drives the runs of the store until the first signal.
 func serveWorker(ctx context.Context, con *console.Console, p *app.Process, opts serveOptions) error {
-	if opts.noWorker {
-		return badUsage("leave out one of them", "--worker-only and --no-worker leave nothing to do")
+	if opts.NoWorker {
+		return ending.BadUsage("leave out one of them", "--worker-only and --no-worker leave nothing to do")
 	}
-	s, err := server.New(p, opts.serviceOptions(p))
+	s, err := server.New(p, opts.ServiceOptions(p))
 	if err != nil {
 		return err
 	}
@@ -166,61 +155,8 @@ func serveWorker(ctx context.Context, con *console.Console, p *app.Process, opts
 		defer cancel()
 		return s.Close(graceful)
 	}
-	where := fmt.Sprintf("raddle drives the runs of %s, at most %d at once", p.Runs.StoreURL(), opts.maxRuns)
+	where := fmt.Sprintf("raddle drives the runs of %s, at most %d at once", p.Runs.StoreURL(), opts.MaxRuns)
 	return serveUntilSignal(ctx, con, serve, where)
-}
-
-// serviceOptions returns how the service of a server works.
-func (opts *serveOptions) serviceOptions(p *app.Process) server.Options {
-	return server.Options{
-		MaxRuns:    opts.maxRuns,
-		AllowPaths: opts.allowPaths,
-		Recover:    opts.recoverRuns,
-		NoWorker:   opts.noWorker,
-		Network:    true,
-		RemoveOld:  true,
-		Log:        p.Log,
-	}
-}
-
-// openServer opens a server with all its addresses. file has its first token.
-func openServer(p *app.Process, opts serveOptions) (g *gateway.Gateway, file string, err error) {
-	opts.State, opts.Token = p.Dirs.State, os.Getenv(gateway.TokenVariable)
-	if g, err = openGateway(opts); err != nil {
-		return nil, "", err
-	}
-	token, file := g.FirstToken()
-	p.Tools.SecretSet().Add(token)
-	s, err := server.New(p, opts.serviceOptions(p))
-	if err != nil {
-		_ = g.Close()
-		return nil, "", err
-	}
-	g.UseService(s)
-	g.Handle("/api/", api.NewHandler(s))
-	g.AllowBody(api.StartPath, api.MaxStartBody)
-	for _, path := range []string{"/v1/chat/completions", "/agui/", "/a2a/"} { // messages with pictures
-		g.AllowBody(path, attach.MaxBody)
-	}
-	mountStudio(g)
-	for _, p := range protocols {
-		if !slices.Contains(opts.disable, p.name) {
-			p.mount(g, s)
-		}
-	}
-	return g, file, nil
-}
-
-// portWait is how long a server waits for its port: a server that has just ended, or a child of it, may still hold it.
-const portWait = 2 * time.Second
-
-// openGateway opens the gateway of a server. It waits a little for a port that is in use.
-func openGateway(opts serveOptions) (g *gateway.Gateway, err error) {
-	for end := time.Now().Add(opts.portWait); ; time.Sleep(portWait / 20) {
-		if g, err = gateway.Open(opts.Settings); !errors.Is(err, syscall.EADDRINUSE) || time.Now().After(end) {
-			return g, err
-		}
-	}
 }
 
 // offerLogin opens the browser at a page, or returns a line with the address at which a browser logs in.
@@ -312,11 +248,15 @@ func runStudio(ctx context.Context, con *console.Console, p *app.Process, opts s
 // openStudio opens the server of the Studio at an address, "" for the usual one, so that the addresses of pages stay
 // true; if another program listens there, at a free port.
 func openStudio(p *app.Process, listen string) (*gateway.Gateway, error) {
-	opts := serveOptions{Settings: gateway.Settings{Listen: cmp.Or(listen, defaultStudioListen), Grace: defaultGrace}, maxRuns: defaultMaxRuns, disable: protocolNames()}
-	g, _, err := openServer(p, opts)
+	opts := serving.Options{
+		Settings: gateway.Settings{Listen: cmp.Or(listen, defaultStudioListen), Grace: defaultGrace},
+		MaxRuns:  defaultMaxRuns,
+		Disable:  serving.ProtocolNames(),
+	}
+	g, _, err := serving.Open(p, opts)
 	if errors.Is(err, syscall.EADDRINUSE) && listen == "" {
 		opts.Listen = "127.0.0.1:0"
-		g, _, err = openServer(p, opts)
+		g, _, err = serving.Open(p, opts)
 	}
 	return g, err
 }
@@ -354,7 +294,7 @@ recorded). A token that has expired is refused; raddle serve token ls says which
 func runServeTokenAdd(_ context.Context, con *console.Console, p *app.Process, opts tokenAddOptions, args []string) error {
 	scopes, err := server.ParseScopes(opts.scope)
 	if err != nil {
-		return badUsage("", "--scope: %v", err)
+		return ending.BadUsage("", "--scope: %v", err)
 	}
 	expires, err := parseExpiry(opts.expires, time.Now())
 	if err != nil {
@@ -381,12 +321,12 @@ func parseExpiry(text string, now time.Time) (time.Time, error) {
 	if err != nil {
 		age, wrong := parseAge("expires", text)
 		if wrong != nil {
-			return time.Time{}, badUsage("for example: --expires 30d, or --expires 2030-01-31", "--expires %s: it is neither an age nor a date", text)
+			return time.Time{}, ending.BadUsage("for example: --expires 30d, or --expires 2030-01-31", "--expires %s: it is neither an age nor a date", text)
 		}
 		at = now.Add(age)
 	}
 	if !at.After(now) {
-		return time.Time{}, badUsage("", "--expires %s: this is in the past", text)
+		return time.Time{}, ending.BadUsage("", "--expires %s: this is in the past", text)
 	}
 	return at.UTC().Round(time.Second), nil
 }
@@ -459,51 +399,4 @@ func formatTime(t time.Time, none, layout string) string {
 
 func runServeTokenRm(_ context.Context, con *console.Console, p *app.Process, _ noOptions, args []string) error {
 	return gateway.OpenTokens(p.Dirs.State).Remove(args[0])
-}
-
-// A protocol is something that a server offers in addition to its health and its metrics.
-type protocol struct {
-	name  string
-	mount func(g *gateway.Gateway, s *server.Service)
-}
-
-// protocols are what a server offers.
-var protocols = []protocol{
-	{"a2a", mountA2A},
-	{"agui", func(g *gateway.Gateway, s *server.Service) { g.Handle("/agui/", agui.NewHandler(s)) }},
-	{"mcp", func(g *gateway.Gateway, s *server.Service) { g.Handle("/mcp", mcp.NewHandler(s, nil)) }},
-	{"openai", mountOpenAI},
-}
-
-func mountOpenAI(g *gateway.Gateway, s *server.Service) {
-	g.Handle("/v1/", openai.NewHandler(s))
-	g.WriteRefusals("/v1/", openai.WriteRefusal)
-}
-
-// mountA2A offers agents to other agents. Their cards need no token.
-func mountA2A(g *gateway.Gateway, s *server.Service) {
-	g.Handle("/a2a/", a2a.NewHandler(s))
-	for _, pattern := range a2a.CardPatterns {
-		g.HandleOpen(pattern, a2a.NewCards(s, g.Address()))
-	}
-}
-
-// mountStudio offers the page for people. It needs no token: what it shows comes from the API.
-func mountStudio(g *gateway.Gateway) {
-	root := "/"
-	if at, err := url.Parse(g.Address()); err == nil {
-		root = at.EscapedPath() + "/"
-	}
-	page := studio.NewHandler(root)
-	for _, pattern := range studio.Pages {
-		g.HandleOpen(pattern, page)
-	}
-	g.HandleOpen(studio.Files, page)
-}
-
-func protocolNames() (names []string) {
-	for _, p := range protocols {
-		names = append(names, p.name)
-	}
-	return names
 }

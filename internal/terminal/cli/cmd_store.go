@@ -13,6 +13,7 @@ import (
 	"raddle.dev/internal/storage/runs"
 	"raddle.dev/internal/storage/storetool"
 	"raddle.dev/internal/terminal/console"
+	"raddle.dev/internal/terminal/ending"
 )
 
 func newStoreCommand(op *opener) *cobra.Command {
@@ -62,7 +63,7 @@ func runStoreCheck(ctx context.Context, con *console.Console, p *app.Process, op
 		return term.CleanText(b.String())
 	})
 	if err == nil && len(result.Faults) > 0 {
-		return silentExit{exitInvalid}
+		return ending.Silent{Code: ending.Invalid}
 	}
 	return err
 }
@@ -115,7 +116,7 @@ func runStoreCopy(ctx context.Context, con *console.Console, p *app.Process, opt
 		return term.CleanText(fmt.Sprintf("copied to %s: %s with %s; %d were there already", at.Place(), countJournals(result.Threads, result.Bundles), wording.FormatCount(int(result.Records), "record"), result.Equal))
 	})
 	if err == nil && len(result.Busy) > 0 {
-		return &exitError{code: exitStale, next: "copy again when they have stopped", err: fmt.Errorf("not copied, because a process drives them: %s", strings.Join(result.Busy, ", "))}
+		return &ending.Error{Code: ending.Stale, Next: "copy again when they have stopped", Err: fmt.Errorf("not copied, because a process drives them: %s", strings.Join(result.Busy, ", "))}
 	}
 	return err
 }

@@ -21,6 +21,7 @@ import (
 	"raddle.dev/internal/report/question"
 	"raddle.dev/internal/storage/runs"
 	"raddle.dev/internal/terminal/console"
+	"raddle.dev/internal/terminal/ending"
 	"raddle.dev/internal/terminal/prompting"
 )
 
@@ -203,13 +204,13 @@ func runToolsCall(ctx context.Context, con *console.Console, p *app.Process, opt
 	text, failed, err := l.CallTool(ctx, call, ask.answerQuestions)
 	switch {
 	case ctx.Err() != nil:
-		return silentExit{exitInterrupted}
+		return ending.Silent{Code: ending.Interrupted}
 	case err != nil:
 		return err
 	}
 	con.Out.PrintText(text)
 	if failed {
-		return silentExit{exitFailed}
+		return ending.Silent{Code: ending.Failed}
 	}
 	return nil
 }
@@ -232,7 +233,7 @@ func takeArguments(con *console.Console, args []string) (words []string, argumen
 	const most = 2
 	if len(object) > 0 {
 		if len(args) > most {
-			return nil, nil, badUsage("write the agent, the tool, and then ARGUMENT=VALUE", "unexpected argument %q", args[most])
+			return nil, nil, ending.BadUsage("write the agent, the tool, and then ARGUMENT=VALUE", "unexpected argument %q", args[most])
 		}
 		arguments, err = json.Marshal(object)
 		return args, arguments, err
@@ -242,7 +243,7 @@ func takeArguments(con *console.Console, args []string) (words []string, argumen
 		return args, json.RawMessage("{}"), nil
 	}
 	if args = args[:len(args)-1]; len(args) > most {
-		return nil, nil, badUsage("write the agent, the tool, and its arguments as one word", "unexpected argument %q", args[most])
+		return nil, nil, ending.BadUsage("write the agent, the tool, and its arguments as one word", "unexpected argument %q", args[most])
 	}
 	if last == "-" {
 		if last, err = prompting.ReadText(con.In); err != nil {
@@ -250,7 +251,7 @@ func takeArguments(con *console.Console, args []string) (words []string, argumen
 		}
 	}
 	if err := json.Unmarshal([]byte(last), &object); err != nil {
-		return nil, nil, badUsage(`write them like '{"path": "README.md"}' or path=README.md`, "the arguments must be a JSON object: %v", err)
+		return nil, nil, ending.BadUsage(`write them like '{"path": "README.md"}' or path=README.md`, "the arguments must be a JSON object: %v", err)
 	}
 	return args, json.RawMessage(last), nil
 }
@@ -290,7 +291,7 @@ func runToolsBuild(_ context.Context, con *console.Console, p *app.Process, _ no
 		con.Out.PrintText(path)
 	}
 	if len(l.Problems) > 0 {
-		return silentExit{exitInvalid}
+		return ending.Silent{Code: ending.Invalid}
 	}
 	return nil
 }
@@ -319,9 +320,9 @@ func runToolsExec(ctx context.Context, con *console.Console, p *app.Process, _ n
 	code, err := l.ExecTool(ctx, args[1], args[2:], con.Out, con.Screen)
 	switch {
 	case ctx.Err() != nil:
-		return silentExit{exitInterrupted}
+		return ending.Silent{Code: ending.Interrupted}
 	case err != nil:
 		return err
 	}
-	return exitSilently(code)
+	return ending.ExitSilently(code)
 }

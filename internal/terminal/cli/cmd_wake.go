@@ -7,6 +7,7 @@ import (
 
 	"raddle.dev/internal/process/app"
 	"raddle.dev/internal/terminal/console"
+	"raddle.dev/internal/terminal/ending"
 	"raddle.dev/internal/terminal/runview"
 )
 
@@ -45,7 +46,7 @@ func runWake(ctx context.Context, con *console.Console, p *app.Process, hooks ap
 		con.PrintNote("no run is due")
 	}
 	if err != nil && len(woken) > 0 {
-		return silentExit{exitCode(err)} // it has been said
+		return ending.Silent{Code: ending.CodeOf(err)} // it has been said
 	}
 	return err
 }

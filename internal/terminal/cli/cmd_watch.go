@@ -22,6 +22,7 @@ import (
 	"raddle.dev/internal/report/updates"
 	"raddle.dev/internal/storage/runs"
 	"raddle.dev/internal/terminal/console"
+	"raddle.dev/internal/terminal/ending"
 	"raddle.dev/internal/terminal/runview"
 )
 
@@ -95,7 +96,7 @@ func runWatch(ctx context.Context, con *console.Console, p *app.Process, opts ou
 	}
 	if ctx.Err() != nil {
 		con.PrintNote("raddle: run %s was not stopped; raddle only stopped watching it", id)
-		return silentExit{exitInterrupted}
+		return ending.Silent{Code: ending.Interrupted}
 	}
 	return err
 }
@@ -155,7 +156,7 @@ func writeWatched(con *console.Console, p *app.Process, v *runs.View, format str
 		return err
 	}
 	writeReport(con, format, r, seq)
-	return exitSilently(r.ExitCode)
+	return ending.ExitSilently(r.ExitCode)
 }
 
 // reportWatched prints how a run has ended, or what it waits for. The error has the exit code of the run.
@@ -166,7 +167,7 @@ func reportWatched(ctx context.Context, con *console.Console, p *app.Process, d 
 		o := flow.OutcomeOf(graph.Result{Status: graph.Done, Value: d.Snapshot.Result})
 		calls, err := d.ReadModels(ctx)
 		con.Out.PrintText(o.Output)
-		return errors.Join(err, exitSilently(overview.DoneCode(o, calls)))
+		return errors.Join(err, ending.ExitSilently(overview.DoneCode(o, calls)))
 	case graph.Waiting:
 		next := resumeLine(resume, graph.Result{Status: graph.Waiting, Questions: d.Snapshot.Questions})
 		if d.Status == runs.Running {
@@ -181,13 +182,13 @@ func reportWatched(ctx context.Context, con *console.Console, p *app.Process, d 
 			con.Screen.PrintLine("  " + question.FormatName(q) + ": " + strings.ReplaceAll(strings.TrimSpace(question.FormatPrompt(q, con.Screen.Colors)), "\n", "\n    "))
 		}
 		con.Screen.PrintLine("next: " + next)
-		return silentExit{exitWaiting}
+		return ending.Silent{Code: ending.Waiting}
 	case graph.Abandoned:
 		return &failure.Error{Kind: failure.Stale, Err: &runs.EndedError{ID: d.Run, Status: d.Snapshot.Status}}
 	}
-	e := &exitError{code: statusCode(d.Snapshot.Status), err: fmt.Errorf("run %s: %s", d.Run, d.Status), next: resume}
+	e := &ending.Error{Code: ending.StatusCode(d.Snapshot.Status), Err: fmt.Errorf("run %s: %s", d.Run, d.Status), Next: resume}
 	if d.Reason != "" {
-		e.err = fmt.Errorf("run %s: %s: %s", d.Run, d.Status, term.CleanText(d.Reason))
+		e.Err = fmt.Errorf("run %s: %s: %s", d.Run, d.Status, term.CleanText(d.Reason))
 	}
 	return e
 }

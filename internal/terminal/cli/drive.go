@@ -25,6 +25,7 @@ import (
 	"raddle.dev/internal/storage/runs"
 	"raddle.dev/internal/terminal/chat"
 	"raddle.dev/internal/terminal/console"
+	"raddle.dev/internal/terminal/ending"
 	"raddle.dev/tool"
 )
 
@@ -243,32 +244,32 @@ func (d *drivenRun) driveExitCode(res graph.Result, err error) int {
 	switch res.Status {
 	case graph.Done:
 		o := flow.OutcomeOf(res)
-		if o.ExitCode == exitDone && strings.TrimSpace(o.Output) == "" {
+		if o.ExitCode == ending.Done && strings.TrimSpace(o.Output) == "" {
 			// if the journal cannot be read, the report fails
 			d.calls, _ = d.process.Runs.ReadModelCalls(context.Background(), d.run.ID)
 		}
 		return overview.DoneCode(o, d.calls)
 	case graph.Waiting:
 		if err != nil {
-			return exitCode(err)
+			return ending.CodeOf(err)
 		}
-		if signal != nil && signalCode(signal) != exitInterrupted {
-			return signalCode(signal)
+		if signal != nil && ending.SignalCode(signal) != ending.Interrupted {
+			return ending.SignalCode(signal)
 		}
 	case graph.Paused, graph.Canceled:
 		switch {
 		case errors.As(err, new(*graph.DisplacedError)):
-			return exitCode(err)
+			return ending.CodeOf(err)
 		case signal != nil:
-			return signalCode(signal)
+			return ending.SignalCode(signal)
 		case d.console.Out.IsClosed():
-			return exitPipe
+			return ending.Pipe
 		}
 	case graph.TimedOut:
 	default:
-		return exitCode(err)
+		return ending.CodeOf(err)
 	}
-	return statusCode(res.Status)
+	return ending.StatusCode(res.Status)
 }
 
 // reportOutcome writes the result to standard output and the rest to standard error.
@@ -348,46 +349,46 @@ func (d *drivenRun) printEnd(o driveOutcome) {
 // even with --quiet, like errors.
 func (d *drivenRun) printNotice(o driveOutcome) error {
 	id := d.run.ID
-	if o.code == exitPipe {
-		return silentExit{o.code} // the output pipe is closed
+	if o.code == ending.Pipe {
+		return ending.Silent{Code: o.code} // the output pipe is closed
 	}
 	switch o.res.Status {
 	case graph.Done:
-		if o.code == exitNoAnswer {
+		if o.code == ending.NoAnswer {
 			d.console.Screen.PrintLine("raddle: the run is done, but there is no answer: " + term.CleanText(strings.Join(d.calls.Flaws, "; ")))
 			d.console.Screen.PrintLine("next: ask again, or try another model: --model CLIENT:MODEL")
 		}
-		return exitSilently(o.code)
+		return ending.ExitSilently(o.code)
 	case graph.Waiting:
 		if why := (*graph.AnswerError)(nil); errors.As(o.err, &why) {
 			d.console.Screen.PrintLine("raddle: " + term.CleanText(refusalText(d.console, why, o.err)))
 			parkNotice(d.console, d.run, o.res, d.shown)
-			return silentExit{o.code}
+			return ending.Silent{Code: o.code}
 		}
 		if o.err != nil {
-			return &exitError{code: o.code, err: o.err, next: d.retryHint(o.err)}
+			return &ending.Error{Code: o.code, Err: o.err, Next: d.retryHint(o.err)}
 		}
 		parkNotice(d.console, d.run, o.res, d.shown)
-		return silentExit{o.code}
+		return ending.Silent{Code: o.code}
 	case graph.Paused, graph.Canceled:
 		if errors.As(o.err, new(*graph.DisplacedError)) {
-			return &exitError{code: o.code, err: o.err, next: nextStep(d.process, o.err)}
+			return &ending.Error{Code: o.code, Err: o.err, Next: ending.NextStep(d.process, o.err)}
 		}
 		text := "raddle: run " + id + " was stopped"
 		if d.run.Kept {
 			text += ", and is saved\nnext: " + resumeLine(d.run.ResumeCommand(), o.res)
 		}
 		d.console.Screen.PrintLine(text)
-		return silentExit{o.code}
+		return ending.Silent{Code: o.code}
 	}
 	if o.res.Head == 0 && !d.run.Resumed {
-		return &exitError{code: o.code, err: o.err, next: nextStep(d.process, o.err)} // nothing was recorded
+		return &ending.Error{Code: o.code, Err: o.err, Next: ending.NextStep(d.process, o.err)} // nothing was recorded
 	}
-	next := nextStep(d.process, o.err)
+	next := ending.NextStep(d.process, o.err)
 	if next == "" {
 		next = d.retryHint(o.err)
 	}
-	return &exitError{code: o.code, err: o.err, next: next}
+	return &ending.Error{Code: o.code, Err: o.err, Next: next}
 }
 
 // retryHint returns the next step after a failure.
@@ -420,13 +421,6 @@ func refusalText(con *console.Console, why *graph.AnswerError, err error) string
 	return fmt.Sprintf("the answer to %s was not accepted. %s", why.ID, headline)
 }
 
-func exitSilently(code int) error {
-	if code == exitDone {
-		return nil
-	}
-	return silentExit{code}
-}
-
 // writeReport writes a report as JSON, alone or as the last line of a stream.
 func writeReport(con *console.Console, format string, r *report, seq int64) {
 	con.Answered = true
@@ -453,7 +447,7 @@ func writeReport(con *console.Console, format string, r *report, seq int64) {
 // chose, and returns it.
 func reportRefusal(con *console.Console, format string, err error) error {
 	if (format == console.FormatJSON || format == console.FormatStream) && !con.Answered && err != nil {
-		writeReport(con, format, emptyReport(exitCode(err), err), 1)
+		writeReport(con, format, emptyReport(ending.CodeOf(err), err), 1)
 	}
 	return err
 }

@@ -12,6 +12,7 @@ import (
 	"raddle.dev/internal/base/term"
 	"raddle.dev/internal/process/app"
 	"raddle.dev/internal/terminal/console"
+	"raddle.dev/internal/terminal/ending"
 	"raddle.dev/internal/terminal/frontdoor"
 	"raddle.dev/internal/terminal/prompting"
 )
@@ -74,10 +75,10 @@ func applyColors(con *console.Console) error {
 	switch con.Color {
 	case "auto", "always", "never":
 	default:
-		return badUsage("use auto, always or never", "--color: %q is unknown", con.Color)
+		return ending.BadUsage("use auto, always or never", "--color: %q is unknown", con.Color)
 	}
 	if con.Progress != "auto" && con.Progress != console.PlainProgress {
-		return badUsage("use auto or plain", "--progress: %q is unknown", con.Progress)
+		return ending.BadUsage("use auto or plain", "--progress: %q is unknown", con.Progress)
 	}
 	con.Screen.Colors = term.WantsColors(con.Color, con.Screen.IsTerminal(), os.Getenv)
 	con.Out.Colors = term.WantsColors(con.Color, con.Out.IsTerminal(), os.Getenv)

@@ -11,6 +11,7 @@ import (
 	"raddle.dev/internal/process/app"
 	"raddle.dev/internal/storage/config"
 	"raddle.dev/internal/terminal/console"
+	"raddle.dev/internal/terminal/ending"
 )
 
 // logVariable is the variable that sets the level of the developer log where no flag does.
@@ -39,7 +40,7 @@ func (op *opener) openDevLog(given bool) error {
 		if near := wording.FindNearest(name, logLevelNames); near != "" {
 			next = "did you mean " + near + "? The levels are " + strings.Join(logLevelNames, ", ")
 		}
-		return badUsage(next, "%s: there is no level %q", from, name)
+		return ending.BadUsage(next, "%s: there is no level %q", from, name)
 	}
 	op.devLog = slog.New(slog.NewTextHandler(op.Screen, &slog.HandlerOptions{
 		Level:       logLevels[at],

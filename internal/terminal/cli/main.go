@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"log"
 	"os"
@@ -16,6 +17,7 @@ import (
 	"raddle.dev/internal/base/term"
 	"raddle.dev/internal/process/app"
 	"raddle.dev/internal/terminal/console"
+	"raddle.dev/internal/terminal/ending"
 	"raddle.dev/internal/terminal/helptext"
 )
 
@@ -54,14 +56,14 @@ func runGuarded(con *console.Console, command func() int) (code int) {
 			con.Screen.ClearLive()
 			_, _ = fmt.Fprintf(con.Screen, "raddle: internal error: panic: %v\n%s", p, debug.Stack())
 			con.Screen.PrintLine("next: report it with the lines above; what a run had recorded is saved: raddle runs ls")
-			code = exitFault
+			code = ending.Fault
 		}
 	}()
 	return command()
 }
 
 // dumpOnQuit makes SIGQUIT print the stacks of all goroutines and end the process with
-// exitQuit: the runtime's own exit code for SIGQUIT means wrong usage here. stop undoes it.
+// ending.Quit: the runtime's own exit code for SIGQUIT means wrong usage here. stop undoes it.
 func dumpOnQuit(con *console.Console) (stop func()) {
 	signals := make(chan os.Signal, 1)
 	end := make(chan struct{})
@@ -74,7 +76,7 @@ func dumpOnQuit(con *console.Console) (stop func()) {
 			con.Screen.ClearLive()
 			con.Screen.PrintLine("raddle: SIGQUIT")
 			_ = pprof.Lookup("goroutine").WriteTo(con.Screen, 2)
-			os.Exit(exitQuit)
+			os.Exit(ending.Quit)
 		}
 	}()
 	return func() {
@@ -212,7 +214,7 @@ func runRoot(cmd *cobra.Command, env *environment, opts rootOptions) error {
 		}
 		return runAgentsInstall(cmd.Context(), env.Console, env.process, agentsInstallOptions{}, nil)
 	case opts.install != "":
-		return badUsage("write: raddle --install agents", "--install %s: only agents can be installed; tools are built in", opts.install)
+		return ending.BadUsage("write: raddle --install agents", "--install %s: only agents can be installed; tools are built in", opts.install)
 	}
 	if env.HasPerson() || cmd.Flags().NFlag() > 0 {
 		return runChat(cmd.Context(), env, opts.chat, nil)
@@ -226,4 +228,18 @@ func plainUsage(cmd *cobra.Command) {
 	for _, c := range cmd.Commands() {
 		plainUsage(c)
 	}
+}
+
+// finishCommand prints what went wrong, if anything, and returns the exit code.
+func finishCommand(op *opener, err error) int {
+	op.Screen.ClearLive()
+	if err == nil && op.Out.Err() != nil {
+		err = &ending.Error{Code: ending.Failed, Err: fmt.Errorf("the result cannot be written: %w", op.Out.Err())}
+	}
+	code := ending.CodeOf(err)
+	var quiet ending.Silent
+	if err != nil && !errors.As(err, &quiet) {
+		ending.PrintError(op.Console, op.process, err)
+	}
+	return code
 }

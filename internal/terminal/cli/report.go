@@ -16,6 +16,7 @@ import (
 	"raddle.dev/internal/report/question"
 	"raddle.dev/internal/storage/runs"
 	"raddle.dev/internal/terminal/console"
+	"raddle.dev/internal/terminal/ending"
 	"raddle.dev/internal/terminal/runview"
 )
 
@@ -85,7 +86,7 @@ func viewReport(p *app.Process, v *runs.View) (*report, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := emptyReport(statusCode(v.Snapshot.Status), nil)
+	r := emptyReport(ending.StatusCode(v.Snapshot.Status), nil)
 	r.thread = v.Snapshot.Thread
 	r.Run = &v.Run
 	r.Agent = &v.Agent

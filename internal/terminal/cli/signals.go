@@ -15,6 +15,7 @@ import (
 	"raddle.dev/internal/base/term"
 	"raddle.dev/internal/process/toolbox"
 	"raddle.dev/internal/terminal/console"
+	"raddle.dev/internal/terminal/ending"
 )
 
 // drainTime is how long a run that was asked to stop may take for the current
@@ -125,7 +126,7 @@ func (s *stopper) handleSignals() {
 			case count > 2:
 				s.console.Keyboard.Release()
 				s.console.Screen.ClearLive()
-				s.quit(signalCode(got))
+				s.quit(ending.SignalCode(got))
 			}
 		}
 	}

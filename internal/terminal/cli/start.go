@@ -15,6 +15,7 @@ import (
 	"raddle.dev/internal/process/app"
 	"raddle.dev/internal/report/question"
 	"raddle.dev/internal/terminal/console"
+	"raddle.dev/internal/terminal/ending"
 	"raddle.dev/internal/terminal/setup"
 )
 
@@ -30,7 +31,7 @@ func askStarter(ctx context.Context, con *console.Console, p *app.Process, run *
 	}
 	answer, err := question.Ask(ctx, prompter, graph.Question{Kind: "select", Prompt: "What shall " + a.Name + " do?", Options: a.Starters(), Free: true}, con.Screen.Colors)
 	if errors.Is(err, term.ErrLeftOpen) {
-		return badUsage("give it: raddle run "+wording.QuoteWord(agent)+" PROMPT", "there is no prompt")
+		return ending.BadUsage("give it: raddle run "+wording.QuoteWord(agent)+" PROMPT", "there is no prompt")
 	}
 	if err != nil {
 		return err
@@ -137,7 +138,7 @@ func askConsent(ctx context.Context, con *console.Console, p *app.Process, run *
 	}
 	given, err = guide.AskConsent(ctx, list)
 	if errors.Is(err, term.ErrLeftOpen) {
-		err = silentExit{exitInterrupted}
+		err = ending.Silent{Code: ending.Interrupted}
 	}
 	return given, err
 }
@@ -189,7 +190,7 @@ func askModel(ctx context.Context, op *opener, req app.Request, missing error) e
 		return noModelError(op.process, missing, req.Agent)
 	}
 	_, err := chooseModel(ctx, op)
-	if own, ok := errors.AsType[*exitError](err); ok && own.code == exitInvalid {
+	if own, ok := errors.AsType[*ending.Error](err); ok && own.Code == ending.Invalid {
 		return noModelError(op.process, missing, req.Agent)
 	}
 	return err
@@ -197,20 +198,7 @@ func askModel(ctx context.Context, op *opener, req app.Request, missing error) e
 
 // noModelError returns the error that no model is set, with a command to paste that names one.
 func noModelError(p *app.Process, err error, agent string) error {
-	return &exitError{code: exitInvalid, next: missingModelHint(p, agent), err: err}
-}
-
-// missingModelHint returns what to do when no model is set: commands to paste.
-func missingModelHint(p *app.Process, agent string) string {
-	model, needs := p.Models.SuggestModel()
-	run := "raddle run " + wording.QuoteWord(agent) + " --model " + model + " …  (or once and for all: raddle config set model " + model + ")"
-	if agent == "AGENT" {
-		run = "raddle config set model " + model
-	}
-	if needs == "" {
-		return run
-	}
-	return "raddle login " + needs + "  (or set a key: OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY, …)\nthen: " + run
+	return &ending.Error{Code: ending.Invalid, Next: ending.HintModel(p, agent), Err: err}
 }
 
 // lookInstead lets the person look at a recorded agent if an error says that the person wants that, and returns the

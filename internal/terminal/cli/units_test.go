@@ -1,23 +1,17 @@
 package cli
 
 import (
-	"errors"
-	"fmt"
 	"os"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
 
-	"raddle.dev/graph"
 	"raddle.dev/internal/base/commandline"
-	"raddle.dev/internal/base/failure"
 	"raddle.dev/internal/base/wording"
-	"raddle.dev/internal/storage/config"
 	"raddle.dev/internal/storage/runs"
-	"raddle.dev/llm"
+	"raddle.dev/internal/terminal/ending"
 )
 
 func TestRearrange(t *testing.T) {
@@ -77,44 +71,6 @@ func TestRearrangeKnowsTheCommands(t *testing.T) {
 	}
 	run.Flags().VisitAll(check)
 	root.PersistentFlags().VisitAll(check)
-}
-
-func TestChain(t *testing.T) {
-	cause := errors.New("broken pipe: really")
-	inner := fmt.Errorf("at the pump: %w", cause)
-	tests := map[string]struct {
-		err  error
-		want []string
-	}{
-		"one":      {errors.New("a: b"), []string{"a: b"}},
-		"wrapped":  {fmt.Errorf("outside: %w", inner), []string{"outside", "at the pump", "broken pipe: really"}},
-		"reworded": {&exitError{err: fmt.Errorf("told otherwise (%w)", inner)}, []string{"told otherwise (at the pump: broken pipe: really)"}},
-		"a graph":  {fmt.Errorf("Graph execution failed for agent 'x': at node 'n': %w", inner), []string{"Graph execution failed for agent 'x'", "at node 'n'", "at the pump", "broken pipe: really"}},
-		"joined":   {fmt.Errorf("both: %w", errors.Join(inner)), []string{"both", "at the pump", "broken pipe: really"}},
-	}
-	for name, test := range tests {
-		if diff := cmp.Diff(test.want, failure.Split(test.err)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
-	}
-}
-
-func TestExitCodes(t *testing.T) {
-	for code, err := range map[int]error{
-		0:   nil,
-		1:   errors.New("x"),
-		2:   badUsage("", "x"),
-		3:   &config.FileError{},
-		4:   fmt.Errorf("x: %w", &llm.Error{Class: llm.Auth}),
-		7:   &graph.StepError{Tasks: []*graph.NodeError{{Err: &graph.LimitError{Status: graph.VisitLimit, Path: "child/"}}}},
-		8:   fmt.Errorf("x: %w", &failure.Error{Kind: failure.Stale}),
-		70:  silentExit{70},
-		124: &graph.LimitError{Status: graph.TimedOut},
-	} {
-		if got := exitCode(err); got != code {
-			t.Errorf("exit code of %v: %d, want %d", err, got, code)
-		}
-	}
 }
 
 func TestQuote(t *testing.T) {
@@ -178,7 +134,7 @@ func TestWorkerRefusesIdleFlags(t *testing.T) {
 			t.Fatal(err)
 		}
 		err := cmd.PreRunE(cmd, nil)
-		if want == "" && err != nil || want != "" && (exitCode(err) != exitUsage || !strings.HasSuffix(err.Error(), want)) {
+		if want == "" && err != nil || want != "" && (ending.CodeOf(err) != ending.Usage || !strings.HasSuffix(err.Error(), want)) {
 			t.Errorf("%s: %v, want %q", args, err, want)
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"raddle.dev/internal/report/progress"
 	"raddle.dev/internal/report/updates"
 	"raddle.dev/internal/terminal/console"
+	"raddle.dev/internal/terminal/ending"
 	"raddle.dev/internal/terminal/runview"
 )
 
@@ -222,7 +223,7 @@ func (w *runWatcher) printStarted(b graph.RunStarted) {
 func noteFindings(con *console.Console, p *app.Process, a *flow.Agent) {
 	for _, f := range append(slices.Clip(a.FindingsForRun()), a.UnreadyChildren()...) {
 		if f.Severity != strictyaml.SeverityInfo && f.Code != flow.ProjectFinding {
-			con.PrintNote("%s", findingLook(p, con.Screen.Colors).FormatFinding(f))
+			con.PrintNote("%s", ending.LookAtFindings(p, con.Screen.Colors).FormatFinding(f))
 		}
 	}
 }

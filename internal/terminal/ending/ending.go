@@ -1,6 +1,8 @@
-package cli
+// Package ending says how commands end: their exit codes, and errors as a person at a terminal reads them.
+package ending
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -17,6 +19,7 @@ import (
 	"raddle.dev/internal/base/strictyaml"
 	"raddle.dev/internal/base/term"
 	"raddle.dev/internal/base/term/excerpt"
+	"raddle.dev/internal/base/wording"
 	"raddle.dev/internal/process/app"
 	"raddle.dev/internal/report/overview"
 	"raddle.dev/internal/storage/config"
@@ -27,59 +30,60 @@ import (
 // These are the exit codes. They are documented and stable; an end node may set others
 // from 64 to 113.
 const (
-	exitDone        = 0
-	exitFailed      = 1
-	exitUsage       = 2
-	exitInvalid     = 3
-	exitAuth        = 4
-	exitWaiting     = 5
-	exitBudget      = 6
-	exitLimit       = 7
-	exitStale       = 8
-	exitNoAnswer    = overview.ExitNoAnswer
-	exitFault       = 10 // a panic: an internal error of raddle
-	exitTimeout     = 124
-	exitHangup      = 129
-	exitInterrupted = 130
-	exitQuit        = 131 // SIGQUIT: the stacks of all goroutines are on standard error
-	exitPipe        = 141 // the output pipe was closed, and the run was stopped because of that
-	exitTerminated  = 143
+	Done        = 0
+	Failed      = 1
+	Usage       = 2
+	Invalid     = 3
+	Auth        = 4
+	Waiting     = 5
+	Budget      = 6
+	Limit       = 7
+	Stale       = 8
+	NoAnswer    = overview.ExitNoAnswer
+	Fault       = 10 // a panic: an internal error of raddle
+	Timeout     = 124
+	Hangup      = 129
+	Interrupted = 130
+	Quit        = 131 // SIGQUIT: the stacks of all goroutines are on standard error
+	Pipe        = 141 // the output pipe was closed, and the run was stopped because of that
+	Terminated  = 143
 )
 
-// An exitError is an error with an exit code and, if there is one, the next step.
-type exitError struct {
-	code int
-	next string
-	err  error
+// An Error is an error with an exit code and, if there is one, the next step.
+type Error struct {
+	Code int
+	Next string // "": none
+	Err  error
 }
 
-func (e *exitError) Error() string { return e.err.Error() }
+func (e *Error) Error() string { return e.Err.Error() }
 
 // Unwrap returns the error.
-func (e *exitError) Unwrap() error { return e.err }
+func (e *Error) Unwrap() error { return e.Err }
 
-// silentExit ends the command with a code after everything has been printed.
-type silentExit struct{ code int }
+// Silent ends the command with a code after everything has been printed.
+type Silent struct{ Code int }
 
-func (e silentExit) Error() string { return fmt.Sprintf("exit code %d", e.code) }
+func (e Silent) Error() string { return fmt.Sprintf("exit code %d", e.Code) }
 
-// endInterrupted returns the error of a question; Ctrl-C at it ends the command without a message.
-func endInterrupted(err error) error {
+// EndInterrupted returns the error of a question; Ctrl-C at it ends the command without a message.
+func EndInterrupted(err error) error {
 	if errors.Is(err, term.ErrInterrupted) {
-		return silentExit{exitInterrupted}
+		return Silent{Code: Interrupted}
 	}
 	return err
 }
 
-func badUsage(next, format string, args ...any) error {
-	return &exitError{code: exitUsage, next: next, err: fmt.Errorf(format, args...)}
+// BadUsage returns the error of a command that was written wrongly, with the next step, "" for none.
+func BadUsage(next, format string, args ...any) error {
+	return &Error{Code: Usage, Next: next, Err: fmt.Errorf(format, args...)}
 }
 
-// exitCode returns the exit code of an error.
-func exitCode(err error) int {
+// CodeOf returns the exit code of an error.
+func CodeOf(err error) int {
 	var (
-		quiet  silentExit
-		own    *exitError
+		quiet  Silent
+		own    *Error
 		ours   *failure.Error
 		model  *llm.Error
 		file   *config.FileError
@@ -90,57 +94,57 @@ func exitCode(err error) int {
 	)
 	switch {
 	case err == nil:
-		return exitDone
+		return Done
 	case errors.As(err, &quiet):
-		return quiet.code
+		return quiet.Code
 	case errors.As(err, &own):
-		return own.code
+		return own.Code
 	case errors.As(err, &model) && model.Class == llm.Auth:
-		return exitAuth
+		return Auth
 	case errors.As(err, &ours):
 		return kindCode(ours.Kind)
 	case errors.As(err, &file), invalidAgent(err):
-		return exitInvalid
+		return Invalid
 	case errors.As(err, &answer), errors.As(err, &needs):
-		return exitUsage
+		return Usage
 	case errors.As(err, &budget):
-		return exitBudget
+		return Budget
 	case errors.As(err, &limit) && (limit.Status != graph.TimedOut || limit.Path == ""): // else a node took too long
-		return statusCode(limit.Status)
+		return StatusCode(limit.Status)
 	}
-	return exitFailed
+	return Failed
 }
 
-// statusCode returns the exit code of a run that has a status. One that is done has also that of its end node, and one
+// StatusCode returns the exit code of a run that has a status. One that is done has also that of its end node, and one
 // that has failed also that of its error.
-func statusCode(s graph.Status) int {
+func StatusCode(s graph.Status) int {
 	switch s {
 	case graph.Done:
-		return exitDone
+		return Done
 	case graph.Waiting:
-		return exitWaiting
+		return Waiting
 	case graph.Paused, graph.Canceled:
-		return exitInterrupted
+		return Interrupted
 	case graph.TimedOut:
-		return exitTimeout
+		return Timeout
 	case graph.StepLimit, graph.VisitLimit:
-		return exitLimit
+		return Limit
 	case graph.Abandoned:
-		return exitStale
+		return Stale
 	}
-	return exitFailed
+	return Failed
 }
 
 func kindCode(k failure.Kind) int {
 	switch k {
 	case failure.Usage:
-		return exitUsage
+		return Usage
 	case failure.Invalid:
-		return exitInvalid
+		return Invalid
 	case failure.Unavailable:
-		return exitFailed
+		return Failed
 	}
-	return exitStale
+	return Stale
 }
 
 // invalidAgent reports whether an error is about an agent's definition.
@@ -154,43 +158,29 @@ func invalidAgent(err error) bool {
 	return errors.As(err, &load) || errors.As(err, &refused) || errors.As(err, &strict) || errors.As(err, &model)
 }
 
-// signalCode returns the exit code of a run that a signal stopped.
-func signalCode(s os.Signal) int {
+// SignalCode returns the exit code of a run that a signal stopped.
+func SignalCode(s os.Signal) int {
 	switch s {
 	case syscall.SIGTERM:
-		return exitTerminated
+		return Terminated
 	case syscall.SIGHUP:
-		return exitHangup
+		return Hangup
 	}
-	return exitInterrupted
+	return Interrupted
 }
 
-// finishCommand prints what went wrong, if anything, and returns the exit code.
-func finishCommand(op *opener, err error) int {
-	op.Screen.ClearLive()
-	if err == nil && op.Out.Err() != nil {
-		err = &exitError{code: exitFailed, err: fmt.Errorf("the result cannot be written: %w", op.Out.Err())}
-	}
-	code := exitCode(err)
-	var quiet silentExit
-	if err != nil && !errors.As(err, &quiet) {
-		printError(op.Console, op.process, err)
-	}
-	return code
-}
-
-// printError writes an error to standard error: what and where, why, and the next step. p is nil if no process was
+// PrintError writes an error to standard error: what and where, why, and the next step. p is nil if no process was
 // opened.
-func printError(con *console.Console, p *app.Process, err error) {
+func PrintError(con *console.Console, p *app.Process, err error) {
 	var b strings.Builder
 	if !con.Headed {
 		b.WriteString(con.Screen.Paint(term.Red, "raddle: "))
 	}
 	defer func() { con.Headed = false }()
-	if list := findingsOf(err); len(list) > 0 {
+	if list := FindingsOf(err); len(list) > 0 {
 		b.WriteString(faultsHeading(err) + "\n")
 		for _, f := range list {
-			look := findingLook(p, con.Screen.Colors)
+			look := LookAtFindings(p, con.Screen.Colors)
 			b.WriteString("  " + look.FormatFinding(f) + "\n" + indentLines(look.FormatExcerpt(f), "  "))
 		}
 	} else if con.ShowsBlocks() && !con.Verbose {
@@ -201,28 +191,28 @@ func printError(con *console.Console, p *app.Process, err error) {
 	for _, also := range alsoFailed(err) {
 		fmt.Fprintf(&b, "also failed: %s\n", also)
 	}
-	if next := nextStep(p, err); next != "" {
+	if next := NextStep(p, err); next != "" {
 		fmt.Fprintf(&b, "next: %s\n", next)
 	}
 	_, _ = con.Screen.Write([]byte(b.String()))
 }
 
-// nextStep returns what to do about an error, or "". p is nil if no process was opened.
-func nextStep(p *app.Process, err error) string {
+// NextStep returns what to do about an error, or "". p is nil if no process was opened.
+func NextStep(p *app.Process, err error) string {
 	var (
-		own   *exitError
+		own   *Error
 		ours  *failure.Error
 		model *flow.MissingModelError
 		needs *flow.VariablesError
 		file  *config.FileError
 	)
 	switch {
-	case errors.As(err, &own) && own.next != "":
-		return own.next
+	case errors.As(err, &own) && own.Next != "":
+		return own.Next
 	case errors.As(err, &ours):
 		return ours.Next
 	case errors.As(err, &model) && p != nil:
-		return missingModelHint(p, model.Agent)
+		return HintModel(p, model.Agent)
 	case errors.As(err, &file):
 		return "correct it: raddle config edit"
 	case errors.As(err, &needs):
@@ -231,8 +221,8 @@ func nextStep(p *app.Process, err error) string {
 	return ""
 }
 
-// findingsOf returns the findings with positions that an error contains.
-func findingsOf(err error) []strictyaml.Finding {
+// FindingsOf returns the findings with positions that an error contains.
+func FindingsOf(err error) []strictyaml.Finding {
 	var (
 		load    *flow.LoadError
 		refused *spec.ValidationError
@@ -262,7 +252,7 @@ func faultsHeading(err error) string {
 	if first, _, more := strings.Cut(parts[0], ":\n"); more {
 		return first + ":"
 	}
-	list := findingsOf(err)
+	list := FindingsOf(err)
 	if strings.Contains(parts[0], list[0].Message) {
 		return "errors in " + filepath.Base(list[0].Pos.File) + ":"
 	}
@@ -345,9 +335,9 @@ func indentLines(text, indent string) string {
 	return b.String()
 }
 
-// findingLook says how findings of files look on a stream with these colours. The values of files that may hold secrets
+// LookAtFindings says how findings of files look on a stream with these colours. The values of files that may hold secrets
 // are hidden. p may be nil.
-func findingLook(p *app.Process, colors term.Colors) excerpt.Look {
+func LookAtFindings(p *app.Process, colors term.Colors) excerpt.Look {
 	if p == nil {
 		return excerpt.Look{Colors: colors}
 	}
@@ -355,4 +345,35 @@ func findingLook(p *app.Process, colors term.Colors) excerpt.Look {
 	return excerpt.Look{Colors: colors, ShortPath: dirs.ShortPath, HoldsSecrets: func(path string) bool {
 		return filepath.Base(path) == "mcp.json" || filepath.Dir(path) == dirs.Config
 	}}
+}
+
+// SuggestWord suggests one of a few words, or lists them.
+func SuggestWord(wrong string, known []string) string {
+	return cmp.Or(wording.SuggestNearest(wrong, known, ""), "use one of "+strings.Join(known, ", "))
+}
+
+// BadChoice returns the error of a flag whose value is none of a few words.
+func BadChoice(flag, wrong string, known []string) error {
+	return BadUsage(SuggestWord(wrong, known), "%s %s: it must be one of %s", flag, wrong, strings.Join(known, ", "))
+}
+
+// ExitSilently returns the error of a command that has said everything and ends with a code; nil for Done.
+func ExitSilently(code int) error {
+	if code == Done {
+		return nil
+	}
+	return Silent{Code: code}
+}
+
+// HintModel returns what to do when no model is set: commands to paste.
+func HintModel(p *app.Process, agent string) string {
+	model, needs := p.Models.SuggestModel()
+	run := "raddle run " + wording.QuoteWord(agent) + " --model " + model + " …  (or once and for all: raddle config set model " + model + ")"
+	if agent == "AGENT" {
+		run = "raddle config set model " + model
+	}
+	if needs == "" {
+		return run
+	}
+	return "raddle login " + needs + "  (or set a key: OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY, …)\nthen: " + run
 }
