@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"raddle.dev/graph/internal/lease"
 	"raddle.dev/graph/internal/ordinal"
 	"raddle.dev/graph/internal/record"
 	"raddle.dev/graph/internal/writer"
@@ -25,7 +26,7 @@ type drive struct {
 	ctx     context.Context
 	cancel  context.CancelFunc
 	journal *writer.ThreadWriter // nil: nothing is stored
-	lease   *lease               // nil: the store has no leases
+	lease   *lease.Lease         // nil: the store has no leases
 	pause   <-chan struct{}
 	grace   time.Duration
 

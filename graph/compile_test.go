@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
 	"raddle.dev/graph"
 	"raddle.dev/graph/journal"
 )

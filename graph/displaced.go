@@ -8,8 +8,31 @@ import (
 
 	"raddle.dev/graph/internal/fence"
 	"raddle.dev/graph/internal/fold"
+	"raddle.dev/graph/internal/lease"
 	"raddle.dev/graph/journal"
 )
+
+// ErrLeaseLost says that a drive has stopped because it has lost its lease: the run was
+// ended, edited or taken over (then the error is a *DisplacedError), or the store could
+// not be reached until some minutes after the lease had expired.
+var ErrLeaseLost = lease.ErrLost
+
+const lookRetry = 50 * time.Millisecond // after a look that failed, at first
+
+// acquireLease takes the lease of the drive's thread, if the store has leases. If another drive holds a live lease, it
+// returns that lease, and this drive holds nothing.
+func (d *drive) acquireLease(ctx context.Context, takeover bool) (by journal.Lease, err error) {
+	d.lease, by, err = lease.Acquire(ctx, &lease.Drive{
+		Store:               d.settings.Store,
+		Thread:              d.thread,
+		Now:                 d.now,
+		CallStore:           d.callStore,
+		HasHeadMoved:        func() (moved, known bool, err error) { return d.journal.HasHeadMoved(false) },
+		ExplainDisplacement: func(by journal.Lease) error { return d.explainDisplacement(by) },
+		Stop:                func(err error) { d.journal.StopWithError(err) },
+	}, takeover)
+	return by, err
+}
 
 // DisplacedError says that a drive stopped because its run was ended, edited or taken over from elsewhere. It is
 // ErrLeaseLost and journal.ErrConflict too. The drive has recorded nothing more; the effects that it was making are in
@@ -70,7 +93,7 @@ func (e *DisplacedError) resultStatus() Status {
 // Without leases, no one waits until a displaced drive has noticed, and only a look immediately before an effect
 // counts.
 func (d *drive) checkDriving(ctx context.Context) (err error) {
-	if d.journal == nil || d.lease != nil && d.lease.timeSinceLook() < fence.LookEvery {
+	if d.journal == nil || d.lease != nil && d.lease.TimeSinceLook() < fence.LookEvery {
 		return d.fatalError()
 	}
 	began, away := time.Now(), false
@@ -91,7 +114,7 @@ func (d *drive) checkDriving(ctx context.Context) (err error) {
 			away = true
 			d.beginOutage(failed)
 		}
-		if d.lease == nil && (!canPass(failed) || time.Since(began) >= storePatience) {
+		if d.lease == nil && (!lease.CanPass(failed) || time.Since(began) >= lease.StorePatience) {
 			d.journal.StopWithError(fmt.Errorf("thread %s: the store does not say whether this drive still has the run: %w", d.thread, failed))
 		}
 		if err := fence.SleepInBoth(ctx, d.ctx, delay); err != nil {
@@ -103,7 +126,7 @@ func (d *drive) checkDriving(ctx context.Context) (err error) {
 // look looks once whether the run is still the drive's own. If it is not, the drive ends.
 func (d *drive) look(ctx context.Context) error {
 	if d.lease != nil {
-		return d.lease.look(ctx)
+		return d.lease.Look(ctx)
 	}
 	moved, _, err := d.journal.HasHeadMoved(true)
 	if err == nil && moved {
@@ -121,7 +144,7 @@ func (d *drive) explainDisplacement(by journal.Lease) *DisplacedError {
 		e.Lease = by
 	}
 	defer func() { _ = recover() }() // a panic of the store: it is said with what is known
-	ctx, cancel := context.WithTimeout(context.Background(), leaseEvery)
+	ctx, cancel := context.WithTimeout(context.Background(), lease.RenewEvery)
 	defer cancel()
 	if end, found := fold.FindEnding(ctx, d.settings.Store, journal.Point{Thread: d.thread, Seq: d.journal.SavedHead()}); found {
 		e.Status, e.Reason, e.By = Status(end.Status), end.Reason, end.By

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"raddle.dev/graph/internal/fold"
+	"raddle.dev/graph/internal/lease"
 	"raddle.dev/graph/internal/panics"
 	"raddle.dev/graph/internal/record"
 	"raddle.dev/graph/internal/structure"
@@ -47,7 +48,7 @@ func (d *drive) attachThread(ctx context.Context, takeover bool) (s *fold.Thread
 		return nil, by, err
 	}
 	if d.lease != nil && s.Head > 0 && s.Run.Status == record.Running {
-		err = d.callStore(ctx, func(ctx context.Context) (err error) { by, err = d.lease.readDisplacingLease(ctx); return err })
+		err = d.callStore(ctx, func(ctx context.Context) (err error) { by, err = d.lease.ReadDisplacing(ctx); return err })
 		if err != nil || by.Owner != "" {
 			return s, by, err
 		}
@@ -57,13 +58,13 @@ func (d *drive) attachThread(ctx context.Context, takeover bool) (s *fold.Thread
 	}
 	d.journal = writer.New(d.ctx, writer.Config{Store: d.settings.Store, Thread: d.thread, Patience: &d.outages.patience, Watch: &d.watch, Stop: d.cancel}, s)
 	d.out.saved = d.journal.SavedHead
-	d.lease.startRenewal()
+	d.lease.StartRenewal()
 	return s, by, nil
 }
 
 // detachThread releases what attachThread has acquired.
 func (d *drive) detachThread() {
-	d.lease.release(d.ctx, d.journal.StoreError())
+	d.lease.Release(d.ctx, d.journal.StoreError())
 	if d.cancel != nil {
 		d.cancel()
 	}
@@ -346,7 +347,7 @@ func (d *drive) driveRoot(f *frame) (Result, error) {
 		ctx = graceful
 	}
 	if d.journal != nil {
-		d.outages.patience.Limit, d.journal.Waits = leaseTTL+storePatience, ctx
+		d.outages.patience.Limit, d.journal.Waits = lease.TTL+lease.StorePatience, ctx
 	}
 	if limit := f.g.def.Timeout; limit > 0 {
 		limited, cancel := context.WithTimeoutCause(ctx, limit-d.activeTime(), errRunTimeout)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
 	"raddle.dev/graph/history"
 	"raddle.dev/graph/journal"
 )

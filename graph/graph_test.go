@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
 	"raddle.dev/graph"
 	"raddle.dev/graph/journal"
 )

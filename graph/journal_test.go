@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
 	"raddle.dev/graph"
 	"raddle.dev/graph/graphtest"
 	"raddle.dev/graph/history"

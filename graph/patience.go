@@ -9,7 +9,7 @@ import (
 )
 
 // outages says whether a drive waits for its store. A drive that works waits until its lease has ended, and for
-// storePatience more. One that has not started has journal.ShortPatience, because its caller waits and nothing is lost.
+// lease.StorePatience more. One that has not started has journal.ShortPatience, because its caller waits and nothing is lost.
 type outages struct {
 	patience journal.Patience // of all calls of the store; it is not changed while tasks run
 	fence.Outage

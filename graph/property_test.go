@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
 	"raddle.dev/graph"
 	"raddle.dev/graph/graphtest"
 	"raddle.dev/graph/history"

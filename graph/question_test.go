@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
 	"raddle.dev/graph"
 	"raddle.dev/graph/history"
 )

@@ -1,4 +1,5 @@
-package graph
+// Package lease keeps the lease of a thread for the drive that works on it: it is taken, renewed, looked at, and released or lost.
+package lease
 
 import (
 	"context"
@@ -15,32 +16,51 @@ import (
 	"raddle.dev/graph/journal"
 )
 
-// ErrLeaseLost says that a drive has stopped because it has lost its lease: the run was
-// ended, edited or taken over (then the error is a *DisplacedError), or the store could
-// not be reached until some minutes after the lease had expired.
-var ErrLeaseLost = errors.New("graph: the drive has lost its lease")
+// ErrLost is graph.ErrLost.
+var ErrLost = errors.New("graph: the drive has lost its lease")
 
 const (
-	leaseTTL   = 15 * time.Second
-	leaseEvery = leaseTTL / 3 // between renewals
+	// TTL is how long a lease lives that is not renewed, and RenewEvery the time between two renewals.
+	TTL        = 15 * time.Second
+	RenewEvery = TTL / 3
 
-	// storePatience is how long a drive continues trying to reach its store after the end of its
+	// StorePatience is how long a drive continues trying to reach its store after the end of its
 	// lease. Nothing starts meanwhile.
-	storePatience = 5 * time.Minute
+	StorePatience = 5 * time.Minute
 
 	// clockSkew is how much the clocks of a machine and of a store may differ.
 	clockSkew = time.Minute
 
-	lookRetry    = 50 * time.Millisecond // after a look that failed, at first
-	releaseLimit = time.Second / 2       // for a release while the store is away
+	releaseLimit = time.Second / 2 // for a release while the store is away
 )
 
-// lease is the lease that a drive holds.
-type lease struct {
-	store  journal.Leaser
-	thread string
-	owner  string
-	drive  *drive
+// A Drive is what a lease needs of the drive that holds it.
+type Drive struct {
+	Store  journal.Store
+	Thread string
+
+	// Now is the time of the drive's records.
+	Now func() time.Time
+
+	// CallStore calls a function, which only reads or does no harm when it is done twice, until the store is available.
+	CallStore func(ctx context.Context, f func(context.Context) error) error
+
+	// HasHeadMoved reports whether the thread has records that the drive has not written; known is false while the drive
+	// writes. It is called only after StartRenewal.
+	HasHeadMoved func() (moved, known bool, err error)
+
+	// ExplainDisplacement says what has ended the drive. by is the lease of who displaced it, as far as that is known.
+	ExplainDisplacement func(by journal.Lease) error
+
+	// Stop ends the drive with an error. It is called only after StartRenewal.
+	Stop func(err error)
+}
+
+// A Lease is the lease that a drive holds. A nil Lease is that of a store without leases. It is safe for concurrent use.
+type Lease struct {
+	store journal.Leaser
+	owner string
+	drive *Drive
 	looked atomic.Pointer[time.Time] // the begin of the last look that found the lease held
 
 	ctx  context.Context // of calls of the store
@@ -53,60 +73,64 @@ type lease struct {
 	over    bool
 }
 
-// acquireLease takes the lease of the drive's thread, if the store has leases. If another
+// Acquire takes the lease of the drive's thread, if the store has leases. If another
 // drive holds a live lease, it returns that lease, and this drive holds nothing. If another may still
-// start an effect, it waits until that has acknowledged, or cannot any more.
-func (d *drive) acquireLease(ctx context.Context, takeover bool) (by journal.Lease, err error) {
-	st, ok := d.settings.Store.(journal.Leaser)
+// start an effect, it waits until that has acknowledged, or cannot any more. The Lease is that of the drive, whatever the
+// error: the drive must release it. It is nil if the drive holds none.
+func Acquire(ctx context.Context, d *Drive, takeover bool) (l *Lease, by journal.Lease, err error) {
+	st, ok := d.Store.(journal.Leaser)
 	if !ok {
-		return journal.Lease{}, nil
+		return nil, journal.Lease{}, nil
 	}
 	defer func() {
 		if p := recover(); p != nil {
 			err = panics.NewError("Store.AcquireLease", p)
 		}
 		if err != nil {
-			err = fmt.Errorf("lease of thread %s: %w", d.thread, err)
+			err = fmt.Errorf("lease of thread %s: %w", d.Thread, err)
 		}
 	}()
-	l := &lease{store: st, thread: d.thread, drive: d, busy: make(chan struct{}, 1)}
-	l.ctx, l.stop = context.WithCancel(context.Background())
-	name, taken := process.NewOwner(), false
-	err = d.callStore(ctx, func(ctx context.Context) (err error) { by, err = st.ReadLease(ctx, l.thread); return err })
+	want := &Lease{store: st, drive: d, busy: make(chan struct{}, 1)}
+	want.ctx, want.stop = context.WithCancel(context.Background())
+	err = d.CallStore(ctx, func(ctx context.Context) (err error) { by, err = st.ReadLease(ctx, d.Thread); return err })
 	if err != nil {
-		return journal.Lease{}, err
+		return nil, journal.Lease{}, err
 	}
+	name := process.NewOwner()
+	taken := false
 	for range 4 { // the lease may have changed its owner again meanwhile
 		live, over := by.IsLive(), by.Owner
 		if live && !takeover {
-			return by, nil
+			return nil, by, nil
 		}
-		if l.owner = name; mayStillStart(by) {
-			l.owner = process.NewSuccessor(name, over)
+		if want.owner = name; mayStillStart(by) {
+			want.owner = process.NewSuccessor(name, over)
 		}
 		var at time.Time
-		err = d.callStore(ctx, func(ctx context.Context) (err error) {
+		err = d.CallStore(ctx, func(ctx context.Context) (err error) {
 			at = time.Now()
-			by, err = st.AcquireLease(ctx, l.thread, l.owner, over, leaseTTL)
+			by, err = st.AcquireLease(ctx, d.Thread, want.owner, over, TTL)
 			return err
 		})
 		if err != nil {
-			return journal.Lease{}, err
+			return nil, journal.Lease{}, err
 		}
-		if taken = taken || live; by.Owner != l.owner {
+		if taken = taken || live; by.Owner != want.owner {
 			continue
 		}
-		d.lease, l.renewed = l, at
+		l = want
+		l.renewed = at
 		l.looked.Store(&at)
 		if taken {
-			err = d.callStore(ctx, d.appendFence)
+			err = d.CallStore(ctx, l.appendFence)
 		}
 		if err != nil || l.owner == name {
-			return journal.Lease{}, err
+			return l, journal.Lease{}, err
 		}
-		return l.awaitDisplaced(ctx, name)
+		by, err = l.awaitDisplaced(ctx, name)
+		return l, by, err
 	}
-	return by, nil
+	return nil, by, nil
 }
 
 // mayStillStart reports whether the drive that held a lease may start an effect after it was displaced. It cannot if
@@ -127,21 +151,21 @@ func mayStillStart(by journal.Lease) bool {
 // awaitDisplaced waits for the acknowledgement of the drive that was displaced, but not longer than that may still
 // start something. From then on, name is the owner. If another drive has displaced this one, it returns that one's
 // lease.
-func (l *lease) awaitDisplaced(ctx context.Context, name string) (by journal.Lease, err error) {
+func (l *Lease) awaitDisplaced(ctx context.Context, name string) (by journal.Lease, err error) {
 	waiting := l.owner
 	for end := time.Now().Add(fence.Patience); time.Now().Before(end); {
 		if !fence.Sleep(ctx, fence.PollEvery) {
 			return journal.Lease{}, context.Cause(ctx)
 		}
-		if by, err = l.store.ReadLease(ctx, l.thread); err == nil && by.Owner != waiting {
+		if by, err = l.store.ReadLease(ctx, l.drive.Thread); err == nil && by.Owner != waiting {
 			break
 		}
 	}
 	l.owner = name
 	var at time.Time
-	err = l.drive.callStore(ctx, func(ctx context.Context) (err error) {
+	err = l.drive.CallStore(ctx, func(ctx context.Context) (err error) {
 		at = time.Now()
-		by, err = l.store.AcquireLease(ctx, l.thread, name, waiting, leaseTTL)
+		by, err = l.store.AcquireLease(ctx, l.drive.Thread, name, waiting, TTL)
 		return err
 	})
 	if err != nil {
@@ -158,29 +182,30 @@ func (l *lease) awaitDisplaced(ctx context.Context, name string) (by journal.Lea
 
 // appendFence appends a claim, so that the displaced drive can append nothing more: it may be
 // about to, and the claim of this drive is written only after reading.
-func (d *drive) appendFence(ctx context.Context) error {
+func (l *Lease) appendFence(ctx context.Context) error {
+	d := l.drive
 	for {
-		s, err := fold.LoadThread(ctx, d.settings.Store, d.thread, 0)
+		s, err := fold.LoadThread(ctx, d.Store, d.Thread, 0)
 		if err != nil || s.Head == 0 || s.Run.Status != record.Running {
 			return err
 		}
-		if by, err := d.lease.readDisplacingLease(ctx); err != nil || by.Owner != "" {
+		if by, err := l.ReadDisplacing(ctx); err != nil || by.Owner != "" {
 			return err // attachThread reports it
 		}
 		claim := fold.NewRecord(journal.KindClaim, &record.Parts{Run: s.Run.ID})
-		claim.Time = d.now().UnixMicro()
-		if err = journal.Append(ctx, d.settings.Store, d.thread, s.Head, claim); !errors.Is(err, journal.ErrConflict) {
+		claim.Time = d.Now().UnixMicro()
+		if err = journal.Append(ctx, d.Store, d.Thread, s.Head, claim); !errors.Is(err, journal.ErrConflict) {
 			return err
 		}
 	}
 }
 
-// readDisplacingLease returns the lease of the drive that has taken this one's lease, if there is
+// ReadDisplacing returns the lease of the drive that has taken this one's lease, if there is
 // one. A drive that reads the fence of another must not append a claim after it.
-func (l *lease) readDisplacingLease(ctx context.Context) (by journal.Lease, err error) {
-	by, err = l.store.ReadLease(ctx, l.thread)
+func (l *Lease) ReadDisplacing(ctx context.Context) (by journal.Lease, err error) {
+	by, err = l.store.ReadLease(ctx, l.drive.Thread)
 	if err != nil {
-		return journal.Lease{}, fmt.Errorf("read the lease of thread %s: %w", l.thread, err)
+		return journal.Lease{}, fmt.Errorf("read the lease of thread %s: %w", l.drive.Thread, err)
 	}
 	if by.Owner == l.owner {
 		return journal.Lease{}, nil
@@ -191,9 +216,9 @@ func (l *lease) readDisplacingLease(ctx context.Context) (by journal.Lease, err 
 	return by, nil
 }
 
-// startRenewal renews the lease until release, and looks at it in between. The drive ends
+// StartRenewal renews the lease until Release, and looks at it in between. The drive ends
 // when the lease is lost.
-func (l *lease) startRenewal() {
+func (l *Lease) StartRenewal() {
 	if l == nil {
 		return
 	}
@@ -202,23 +227,23 @@ func (l *lease) startRenewal() {
 	l.timer = time.AfterFunc(fence.LookEvery, l.renewOnTimer)
 }
 
-// timeSinceLook returns the time since the last look that found the lease held. It counts the time that
+// TimeSinceLook returns the time since the last look that found the lease held. It counts the time that
 // the machine slept, if the wall clock does.
-func (l *lease) timeSinceLook() time.Duration {
+func (l *Lease) TimeSinceLook() time.Duration {
 	at, now := *l.looked.Load(), time.Now()
 	return max(now.Sub(at), now.Round(0).Sub(at.Round(0)), at.Round(0).Sub(now.Round(0)))
 }
 
 // renewOnTimer renews the lease in the background, or looks at it.
-func (l *lease) renewOnTimer() {
+func (l *Lease) renewOnTimer() {
 	l.busy <- struct{}{}
 	defer func() { <-l.busy }()
 	if l.over {
 		return
 	}
-	if time.Since(l.renewed) >= leaseEvery {
+	if time.Since(l.renewed) >= RenewEvery {
 		_ = l.renew() // tried again
-	} else if l.timeSinceLook() >= fence.LookEvery {
+	} else if l.TimeSinceLook() >= fence.LookEvery {
 		_ = l.read()
 	}
 	if !l.over {
@@ -226,9 +251,9 @@ func (l *lease) renewOnTimer() {
 	}
 }
 
-// look looks at the lease unless that was done a moment ago. It returns nil if the drive still holds it. A context that
+// Look looks at the lease unless that was done a moment ago. It returns nil if the drive still holds it. A context that
 // has ended before does not keep it from looking.
-func (l *lease) look(ctx context.Context) error {
+func (l *Lease) Look(ctx context.Context) error {
 	if ctx.Err() != nil {
 		ctx = l.ctx
 	}
@@ -240,10 +265,10 @@ func (l *lease) look(ctx context.Context) error {
 	}
 	switch {
 	case l.over:
-		return ErrLeaseLost
-	case l.timeSinceLook() < fence.LookEvery:
+		return ErrLost
+	case l.TimeSinceLook() < fence.LookEvery:
 		return nil
-	case time.Since(l.renewed) >= leaseEvery:
+	case time.Since(l.renewed) >= RenewEvery:
 		return l.renew()
 	}
 	return l.read()
@@ -251,10 +276,10 @@ func (l *lease) look(ctx context.Context) error {
 
 // read reads the lease. If another has taken it, the drive ends; if it has expired, it is renewed. The caller must hold
 // busy.
-func (l *lease) read() (err error) {
+func (l *Lease) read() (err error) {
 	defer func() { l.judgeError(err) }()
 	at := time.Now()
-	by, err := l.call("Store.ReadLease", func(ctx context.Context) (journal.Lease, error) { return l.store.ReadLease(ctx, l.thread) })
+	by, err := l.call("Store.ReadLease", func(ctx context.Context) (journal.Lease, error) { return l.store.ReadLease(ctx, l.drive.Thread) })
 	switch {
 	case err != nil:
 		return err
@@ -266,32 +291,32 @@ func (l *lease) read() (err error) {
 }
 
 // renew renews the lease once. If it is lost, the drive ends. The caller must hold busy.
-func (l *lease) renew() (err error) {
+func (l *Lease) renew() (err error) {
 	defer func() { l.judgeError(err) }()
 	at := time.Now()
 	now, err := l.call("Store.RenewLease", func(ctx context.Context) (journal.Lease, error) {
-		return l.store.RenewLease(ctx, l.thread, l.owner, leaseTTL)
+		return l.store.RenewLease(ctx, l.drive.Thread, l.owner, TTL)
 	})
 	if err == nil && now.Owner == "" { // a drive had it and has ended, or the store has lost it
 		l.unsure = true
 		now, err = l.call("Store.AcquireLease", func(ctx context.Context) (journal.Lease, error) {
-			return l.store.AcquireLease(ctx, l.thread, l.owner, "", leaseTTL)
+			return l.store.AcquireLease(ctx, l.drive.Thread, l.owner, "", TTL)
 		})
 	}
 	if err != nil {
 		return err
 	}
 	if now.Owner != l.owner {
-		err = l.drive.explainDisplacement(now)
+		err = l.drive.ExplainDisplacement(now)
 		l.lose(err)
 		return err
 	}
-	moved, known, err := l.drive.journal.HasHeadMoved(false)
+	moved, known, err := l.drive.HasHeadMoved()
 	switch {
 	case err != nil:
 		return err
 	case moved:
-		err = l.drive.explainDisplacement(journal.Lease{})
+		err = l.drive.ExplainDisplacement(journal.Lease{})
 		l.lose(err)
 		return err
 	case l.unsure && !known:
@@ -305,30 +330,30 @@ func (l *lease) renew() (err error) {
 // errBeingWritten says that a look could not read the head of the thread, because records are being written.
 var errBeingWritten = errors.New("the thread is being written to")
 
-// canPass reports whether a look that has failed may succeed later.
-func canPass(err error) bool { return journal.IsUnavailable(err) || errors.Is(err, errBeingWritten) }
+// CanPass reports whether a look that has failed may succeed later.
+func CanPass(err error) bool { return journal.IsUnavailable(err) || errors.Is(err, errBeingWritten) }
 
 // judgeError ends the drive if a look has failed with an error that cannot pass, or fails for too long. The caller must
 // hold busy.
-func (l *lease) judgeError(err error) {
+func (l *Lease) judgeError(err error) {
 	switch {
 	case err == nil || l.over:
-	case !canPass(err):
-		l.lose(fmt.Errorf("thread %s: the store does not say whether this drive still has the run: %w", l.thread, err))
-	case time.Since(l.renewed) >= leaseTTL+storePatience:
-		l.lose(fmt.Errorf("thread %s: %w: it could not be renewed for %v: %w", l.thread, ErrLeaseLost, leaseTTL+storePatience, err))
+	case !CanPass(err):
+		l.lose(fmt.Errorf("thread %s: the store does not say whether this drive still has the run: %w", l.drive.Thread, err))
+	case time.Since(l.renewed) >= TTL+StorePatience:
+		l.lose(fmt.Errorf("thread %s: %w: it could not be renewed for %v: %w", l.drive.Thread, ErrLost, TTL+StorePatience, err))
 	}
 }
 
 // lose ends the drive. The caller must hold busy.
-func (l *lease) lose(err error) {
+func (l *Lease) lose(err error) {
 	l.over = true
-	l.drive.journal.StopWithError(err)
+	l.drive.Stop(err)
 }
 
 // call calls the store, for a limited time. A panic in it is an error.
-func (l *lease) call(what string, do func(context.Context) (journal.Lease, error)) (by journal.Lease, err error) {
-	ctx, cancel := context.WithTimeout(l.ctx, leaseEvery)
+func (l *Lease) call(what string, do func(context.Context) (journal.Lease, error)) (by journal.Lease, err error) {
+	ctx, cancel := context.WithTimeout(l.ctx, RenewEvery)
 	defer cancel()
 	defer func() {
 		if p := recover(); p != nil {
@@ -341,10 +366,10 @@ func (l *lease) call(what string, do func(context.Context) (journal.Lease, error
 	return do(ctx)
 }
 
-// release ends the renewal of the lease, and releases it. If it was taken, it tells the one who did that this drive
+// Release ends the renewal of the lease, and releases it. If it was taken, it tells the one who did that this drive
 // starts nothing more. It waits some seconds for a store that is away, unless ctx ends, or err, which has ended the
 // drive, is that it was away.
-func (l *lease) release(ctx context.Context, err error) {
+func (l *Lease) Release(ctx context.Context, err error) {
 	if l == nil {
 		return
 	}
@@ -364,22 +389,22 @@ func (l *lease) release(ctx context.Context, err error) {
 	} else if err != nil {
 		l.acknowledge()
 	}
-	_ = patience.Retry(ctx, func(context.Context) error { return l.store.ReleaseLease(whole, l.thread, l.owner) })
+	_ = patience.Retry(ctx, func(context.Context) error { return l.store.ReleaseLease(whole, l.drive.Thread, l.owner) })
 }
 
 // acknowledge lets the drive that has displaced this one start at once. If it fails, that one waits a moment.
-func (l *lease) acknowledge() {
-	ctx, cancel := context.WithTimeout(context.Background(), leaseEvery)
+func (l *Lease) acknowledge() {
+	ctx, cancel := context.WithTimeout(context.Background(), RenewEvery)
 	defer cancel()
-	by, err := l.store.ReadLease(ctx, l.thread)
+	by, err := l.store.ReadLease(ctx, l.drive.Thread)
 	if err != nil {
 		return
 	}
 	switch next, ok := process.Acknowledge(by.Owner, l.owner); {
 	case !ok:
 	case next == "":
-		_ = l.store.ReleaseLease(ctx, l.thread, by.Owner)
+		_ = l.store.ReleaseLease(ctx, l.drive.Thread, by.Owner)
 	default:
-		_, _ = l.store.AcquireLease(ctx, l.thread, next, by.Owner, leaseTTL)
+		_, _ = l.store.AcquireLease(ctx, l.drive.Thread, next, by.Owner, TTL)
 	}
 }
