@@ -339,6 +339,14 @@ func nodeData(n *spec.Node) *jsonvalue.Object {
 		deadlineData(o, &b.deadline)
 	case *waitNode:
 		put(o, "for", maybe(b.span.String()), "until", maybe(b.moment.String()))
+		if b.event.Text != "" {
+			members := jsonvalue.NewObject()
+			for _, m := range b.match {
+				members.Set(m.name, m.value.String())
+			}
+			put(o, "event", b.event.String(), "match", members)
+			deadlineData(o, &b.deadline)
+		}
 	case *endNode:
 		put(o, "output", b.output.String())
 		if b.exitCode != 0 {

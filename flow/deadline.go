@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -14,20 +15,36 @@ import (
 // askUntil asks a person for a text, until the deadline of the node. moved reports that no one has answered and that
 // the node leads to that of on_deadline.
 func (nr *nodeRun) askUntil(d *spec.Deadline, ask graph.Ask) (answer string, moved bool, err error) {
-	if d.After.Text != "" {
-		span, err := nr.renderSpan(d.After, "deadline")
-		if err != nil {
-			return "", false, err
-		}
-		ask.Deadline = max(span, time.Microsecond) // 0 is none
-		if n := graph.FailureCount(nr); n > 0 && d.To == "" && !d.HasAnswer && ask.Name == "" {
-			ask.Name = fmt.Sprintf("after failure %d", n) // the deadline has passed: a run that is resumed asks again
-		}
+	span, again, err := nr.renderDeadline(d)
+	if err != nil {
+		return "", false, err
 	}
+	ask.Deadline = span
+	ask.Name = cmp.Or(ask.Name, again)
 	answer, err = graph.Interrupt[string](nr, ask)
-	if !errors.Is(err, graph.ErrDeadline) {
-		return answer, false, err
+	if errors.Is(err, graph.ErrDeadline) {
+		return nr.passDeadline(d, err)
 	}
+	return answer, false, err
+}
+
+// renderDeadline returns how long a question waits, 0 for without limit, and a name for it, "" for none: one whose
+// deadline let the node fail is asked again when the run is resumed.
+func (nr *nodeRun) renderDeadline(d *spec.Deadline) (span time.Duration, again string, err error) {
+	if d.After.Text == "" {
+		return 0, "", nil
+	}
+	if span, err = nr.renderSpan(d.After, "deadline"); err != nil {
+		return 0, "", err
+	}
+	if n := graph.FailureCount(nr); n > 0 && d.To == "" && !d.HasAnswer {
+		again = fmt.Sprintf("after failure %d", n)
+	}
+	return max(span, time.Microsecond), again, nil
+}
+
+// passDeadline does what on_deadline says: it leads to a node, returns an answer, or returns err.
+func (nr *nodeRun) passDeadline(d *spec.Deadline, err error) (answer string, moved bool, _ error) {
 	switch {
 	case d.To != "":
 		return "", true, nr.goTo(d.To)

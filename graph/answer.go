@@ -128,7 +128,7 @@ func (d *drive) recordAnswers(s *fold.Thread, answers []Answer, claim journal.Re
 // replyTo asks the Reply of the input or resume for an answer within the drive. The value is JSON; if nil,
 // the question stays open.
 func (s *questionState) replyTo(q *Question, n *compiledNode) []byte {
-	if s.reply == nil || !q.takesAnswers() {
+	if s.reply == nil || !q.takesAnswers() && q.Kind != KindEvent {
 		return nil
 	}
 	v, ok := s.reply(*q)
@@ -187,10 +187,11 @@ func (g *Graph) checkAnswers(s *fold.Thread, answers []Answer, now time.Time) (a
 	}
 	for _, a := range answers {
 		if a.ID == "" {
-			if len(open) != 1 {
-				return nil, nil, wrong(a, fmt.Errorf("it names no question, and %d are open", len(open)))
+			at, n := findOnlyQuestion(open)
+			if n != 1 {
+				return nil, nil, wrong(a, fmt.Errorf("it names no question, and %d are open", n))
 			}
-			a.ID = ids[0]
+			a.ID = ids[at]
 		}
 		at := slices.Index(ids, a.ID)
 		if at < 0 {
@@ -216,6 +217,21 @@ func (g *Graph) checkAnswers(s *fold.Thread, answers []Answer, now time.Time) (a
 		asked, values = append(asked, open[at]), append(values, b)
 	}
 	return asked, values, nil
+}
+
+// findOnlyQuestion returns the place of the last open question that takes answers, and how many do; if none does, of
+// all questions.
+func findOnlyQuestion(open []fold.OpenQuestion) (at, n int) {
+	for i := range open {
+		if (*Question)(&open[i].Asked.Question).takesAnswers() {
+			at = i
+			n++
+		}
+	}
+	if n == 0 {
+		return len(open) - 1, len(open)
+	}
+	return at, n
 }
 
 // checkAnswer returns why the node refuses an answer with a value in JSON, or nil. If n

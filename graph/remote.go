@@ -96,7 +96,7 @@ func RemoteCallOf(q *Question) (call RemoteCall, ok bool) {
 	return call, ok
 }
 
-// ForPeople returns the questions that a person may answer: not those of Remote.
+// ForPeople returns the questions that a person may answer: not those of Remote and Await.
 func ForPeople(open []Question) []Question {
 	return slices.DeleteFunc(slices.Clone(open), func(q Question) bool { return !q.takesAnswers() })
 }

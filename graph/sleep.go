@@ -65,8 +65,10 @@ func sleep(ctx context.Context, t timerData) error {
 	return err
 }
 
-// takesAnswers reports whether people and programs answer the question, not time or another run alone.
-func (q *Question) takesAnswers() bool { return q.Kind != KindRemote && q.Kind != KindTimer }
+// takesAnswers reports whether people and programs answer the question, not time, an event or another run alone.
+func (q *Question) takesAnswers() bool {
+	return q.Kind != KindRemote && q.Kind != KindTimer && q.Kind != KindEvent
+}
 
 // toDue returns a time as records hold it. It is never the zero time, which says that nothing is due.
 func toDue(t time.Time) time.Time {

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"time"
 
 	"raddle.dev/graph"
 	"raddle.dev/internal/storage/runs"
@@ -29,9 +30,26 @@ func RecordChange(ctx context.Context, p *Process, c RunChange) (runs.Point, err
 	case c.Run != nil:
 		return c.Run.recordStart(ctx, c.Answers)
 	case c.Cancel:
-		return p.Runs.CancelRun(ctx, c.ID)
+		return p.cancelRun(ctx, c.ID)
 	}
 	return p.editRun(ctx, c.ID, c.Set)
+}
+
+// cancelRun ends a run permanently. A process that drives it is asked to stop the run: it may drive others. What does
+// not do that in time gets SIGTERM, if it is on this machine.
+func (p *Process) cancelRun(ctx context.Context, id string) (runs.Point, error) {
+	detail, err := p.Runs.ReadRunDetail(ctx, id)
+	if err != nil {
+		return runs.Point{}, err
+	}
+	driven, err := runs.IsDriven(ctx, p.Runs, detail.Run)
+	if err == nil && driven && p.stopElsewhere(ctx, detail.Run) == nil {
+		for end := time.Now().Add(letterPatience); driven && err == nil && time.Now().Before(end) && ctx.Err() == nil; {
+			time.Sleep(replyPoll)
+			driven, err = runs.IsDriven(ctx, p.Runs, detail.Run)
+		}
+	}
+	return p.Runs.CancelRun(ctx, id)
 }
 
 // recordAnswers records answers to open questions.

@@ -49,8 +49,9 @@ type Process struct {
 	ConfigEnviron environ.Environ
 	DotenvFaults  []script.DotenvFault // of that file
 
-	env   environ.Environ
-	trace tracer
+	env     environ.Environ
+	trace   tracer
+	postman postman
 }
 
 // Open finds the directories and reads the configuration. If the configuration

@@ -174,6 +174,7 @@ func (p *Process) rebuildRun(ctx context.Context, st *runs.Store, thread string,
 	}
 	traced, _ := p.trace.openTelemetry()
 	run := &Run{
+		process:   p,
 		jobs:      p.Tools.Jobs,
 		ID:        id,
 		Thread:    thread,

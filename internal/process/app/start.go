@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"raddle.dev/flow"
@@ -21,6 +22,7 @@ import (
 	"raddle.dev/internal/process/telemetry"
 	"raddle.dev/internal/storage/attach"
 	"raddle.dev/internal/storage/config"
+	"raddle.dev/internal/storage/mail"
 	"raddle.dev/internal/storage/runs"
 	"raddle.dev/llm"
 	"raddle.dev/tool/builtin"
@@ -102,9 +104,12 @@ type Run struct {
 
 	origin *runOrigin // of a run that came from elsewhere; nil: it was started here
 
-	handle    graph.Handle         // of the drive that works
-	jobs      *builtin.Jobs        // background commands of the process; nil: the run never works here
-	telemetry *telemetry.Telemetry // nil: none
+	handle    graph.Handle           // of the drive that works
+	process   *Process               // that drives it
+	asking    atomic.Pointer[asking] // while Driver.Ask asks; nil: it does not
+	end       atomic.Pointer[func()] // stops the drive that works, which can be continued
+	jobs      *builtin.Jobs          // background commands of the process; nil: the run never works here
+	telemetry *telemetry.Telemetry   // nil: none
 }
 
 // parked is how a run stood before it was resumed.
@@ -151,12 +156,13 @@ func (p *Process) StartRun(req Request) (*Run, error) {
 	req.Mode = cmp.Or(req.Mode, permission.NewModeSwitch(cmp.Or(p.Config.Mode, permission.ModeEdits)))
 	id := cmp.Or(req.ID, graph.NewID(time.Now()))
 	run := &Run{
-		jobs:   p.Tools.Jobs,
-		ID:     id,
-		Thread: id,
-		Record: p.newRecord(place, req),
-		Mode:   req.Mode,
-		given:  givenInput{user: cmp.Or(req.User, p.User)},
+		process: p,
+		jobs:    p.Tools.Jobs,
+		ID:      id,
+		Thread:  id,
+		Record:  p.newRecord(place, req),
+		Mode:    req.Mode,
+		given:   givenInput{user: cmp.Or(req.User, p.User)},
 	}
 	run.telemetry, _ = p.trace.openTelemetry()
 	if req.Adjust == nil {
@@ -457,6 +463,15 @@ func (r *Run) Drive(ctx context.Context, d Driver) (res graph.Result, err error)
 	defer func() { end(res, err) }()
 	ctx, release := r.withInterrupt(ctx, &d)
 	defer release()
+	if r.process != nil {
+		d.Reply = r.withEvents(ctx, r.process, d.Reply)
+		stopped, stop := context.WithCancel(ctx)
+		defer stop()
+		ctx = stopped
+		end := func() { stop() }
+		r.end.Store(&end)
+		defer r.process.postman.serveRun(r.process, r)()
+	}
 	tempdir.RemoveStale()
 	jobs := runs.FamilyOf(r.Thread)
 	r.jobs.EndLost(jobs)
@@ -500,9 +515,10 @@ func (r *Run) Drive(ctx context.Context, d Driver) (res graph.Result, err error)
 			continue
 		}
 		var answers []graph.Answer
+		var letter *mail.Letter
 		park := false
 		if d.Ask != nil && len(res.Questions) > 0 {
-			answers, park, err = d.ask(ctx, res.Questions)
+			answers, park, letter, err = r.ask(ctx, &d, res.Questions)
 		}
 		if d.isInterrupted() && !refused {
 			continue
@@ -513,7 +529,7 @@ func (r *Run) Drive(ctx context.Context, d Driver) (res graph.Result, err error)
 		if park {
 			d.Ask = nil
 		}
-		if res, err = r.resumeDrive(ctx, d, answers); err != nil {
+		if res, err = r.resumeDrive(ctx, r.removeRecorded(ctx, d, letter), answers); err != nil {
 			return res, err
 		}
 	}

@@ -168,15 +168,7 @@ func answerInbox(ctx context.Context, con *console.Console, p *app.Process, fg *
 	for i := range list {
 		r := &list[i]
 		con.Screen.PrintLine(con.Screen.Paint(term.Cyan, fmt.Sprintf("(%d/%d) run %s, agent %s, %s", i+1, len(list), r.Run, term.CleanText(r.Agent), runview.FormatAge(time.Since(r.Updated)))))
-		if r.Status == runs.Running {
-			b.showDriven(r)
-			continue
-		}
-		err := b.answerRun(ctx, r.Run)
-		if driven := (*runs.BusyError)(nil); errors.As(err, &driven) {
-			b.showDriven(r)
-			err = nil
-		}
+		err := b.answerOpen(ctx, r)
 		b.noteFailure(err)
 		if b.ended {
 			return ending.Silent{Code: ending.Interrupted}
@@ -185,12 +177,23 @@ func answerInbox(ctx context.Context, con *console.Console, p *app.Process, fg *
 	return b.failed
 }
 
-// showDriven shows the questions of a run that another process drives.
-func (b *inbox) showDriven(r *runs.OpenRun) {
-	for _, q := range r.Open {
-		b.console.Screen.PrintLine("  " + question.FormatName(q) + ": " + strings.ReplaceAll(question.FormatPrompt(q, b.console.Screen.Colors), "\n", "\n    "))
+// answerOpen asks the questions of a run, whether or not another process drives it.
+func (b *inbox) answerOpen(ctx context.Context, r *runs.OpenRun) error {
+	if r.Status != runs.Running {
+		err := b.answerRun(ctx, r.Run)
+		if !errors.As(err, new(*runs.BusyError)) {
+			return err
+		}
 	}
-	b.console.Screen.PrintLine("raddle: another process drives this run: answer there " + runview.DescribeWait(r.Info))
+	stop := newStopper(b.console, b.foreground)
+	defer stop.close()
+	ask := &asker{console: b.console, prompter: b.console.NewPrompter(), stopped: stop.isStopped}
+	ask.skip = func(err error) { b.ended = b.ended || errors.Is(err, term.ErrInterrupted) }
+	answers, _, err := ask.answerQuestions(stop.asking, r.Open)
+	if err != nil || len(answers) == 0 {
+		return err
+	}
+	return sendAnswers(ctx, b.console, b.process, r.Run, answers, &runs.BusyError{Run: r.Run})
 }
 
 // noteFailure prints an error of a run, and keeps its exit code. A run that waits has not failed.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 
 	"raddle.dev/internal/base/term"
 	"raddle.dev/internal/process/app"
+	"raddle.dev/internal/storage/mail"
 	"raddle.dev/internal/terminal/console"
 	"raddle.dev/internal/terminal/ending"
 	"raddle.dev/memory"
@@ -89,7 +91,8 @@ func readMemory(ctx context.Context, p *app.Process, opts memoryOptions) ([]memo
 	if err != nil {
 		return nil, err
 	}
-	return memory.ReadEntries(ctx, st, opts.namespace(""))
+	list, err := memory.ReadEntries(ctx, st, opts.namespace(""))
+	return slices.DeleteFunc(list, func(e memory.Entry) bool { return memory.IsWithin(mail.Root, e.Namespace) }), err
 }
 
 func runMemoryShow(ctx context.Context, con *console.Console, p *app.Process, opts memoryOptions, args []string) error {

@@ -7,8 +7,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"raddle.dev/graph"
 	"raddle.dev/internal/base/term"
+	"raddle.dev/internal/base/wording"
 	"raddle.dev/internal/process/app"
+	"raddle.dev/internal/report/question"
 	"raddle.dev/internal/storage/runs"
 	"raddle.dev/internal/terminal/console"
 	"raddle.dev/internal/terminal/ending"
@@ -93,6 +96,9 @@ func runResume(ctx context.Context, env *environment, opts resumeOptions, args [
 		}
 		err = errors.Join(err, printOver(ctx, env.Console, env.process, over, opts.output))
 	}
+	if errors.As(err, new(*runs.BusyError)) && len(opts.answers) > 0 {
+		return handOverAnswers(ctx, env, args[0], opts.answers, err)
+	}
 	if err != nil {
 		return err
 	}
@@ -116,6 +122,52 @@ func resumeOrRepeat(ctx context.Context, env *environment, opts *resumeOptions, 
 		env.PrintNote("raddle: %s", term.CleanLine(said))
 	}
 	return run, err
+}
+
+// handOverAnswers gives answers of the command line to the process that drives a run. busy says that there is one.
+func handOverAnswers(ctx context.Context, env *environment, id string, flags []string, busy error) error {
+	detail, err := env.process.Runs.ReadRunDetail(ctx, id)
+	if err != nil {
+		return err
+	}
+	open := graph.ForPeople(detail.Snapshot.Questions)
+	if len(open) == 0 {
+		return busy
+	}
+	given, err := question.ParseAnswers(flags, question.NamesOf(open, graph.Structure{}))
+	if err != nil {
+		return err
+	}
+	ask := &asker{console: env.Console, given: given, stopped: func() bool { return true }}
+	answers, _, err := ask.answerQuestions(ctx, open)
+	if err != nil {
+		return err
+	}
+	if unused := given.ListUnused(); len(unused) > 0 {
+		return ending.BadUsage("the open questions: "+strings.Join(idsOf(open), ", "), "--answer %s: run %s has no such question open", unused[0], detail.Run)
+	}
+	return sendAnswers(ctx, env.Console, env.process, detail.Run, answers, busy)
+}
+
+// idsOf returns the ids of questions.
+func idsOf(open []graph.Question) (ids []string) {
+	for _, q := range open {
+		ids = append(ids, q.ID)
+	}
+	return ids
+}
+
+// sendAnswers gives answers to the process that drives a run. busy says that there is one.
+func sendAnswers(ctx context.Context, con *console.Console, p *app.Process, run string, answers []graph.Answer, busy error) error {
+	handed, err := p.SendAnswers(ctx, run, answers)
+	switch {
+	case err != nil:
+		return runs.ExplainAnswered(ctx, p.Runs, run, []string{answers[0].ID}, err)
+	case !handed:
+		return errors.Join(busy, errors.New("it has just stopped: answer again"))
+	}
+	con.PrintNote("raddle: %s of run %s recorded; the process that drives it continues", wording.FormatCount(len(answers), "answer"), run)
+	return nil
 }
 
 // printOver prints the result of a run that is over, as the run did.

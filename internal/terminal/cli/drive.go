@@ -98,12 +98,19 @@ func (d *drivenRun) runAndReport() error {
 func (d *drivenRun) driveRun() (graph.Result, error) {
 	ask := d.newAsker()
 	driver := app.Driver{
-		Ask: func(_ context.Context, open []graph.Question) ([]graph.Answer, bool, error) {
+		Ask: func(ctx context.Context, open []graph.Question) ([]graph.Answer, bool, error) {
+			asking, end := context.WithCancel(d.stop.asking)
+			defer end()
+			defer context.AfterFunc(ctx, end)() // an answer came from elsewhere
 			d.notify("waits for you")
 			defer func() { d.worksSince = time.Now() }()
 			d.foreground.working.Store(false)
 			defer d.foreground.working.Store(true)
-			return ask.answerQuestions(d.stop.asking, open)
+			answers, park, err := ask.answerQuestions(asking, open)
+			if ctx.Err() != nil && d.stop.asking.Err() == nil {
+				d.console.PrintNote("raddle: answered elsewhere")
+			}
+			return answers, park, err
 		},
 		Event: d.handleEvent, Topics: d.watch.eventTopics(), Pause: d.stop.pause,
 	}

@@ -122,17 +122,28 @@ func TestInboxRecords(t *testing.T) {
 	}
 }
 
-// A run that another process drives is shown, and not asked.
+// A question that another terminal shows can be answered in the inbox, and with resume: that terminal continues.
 func TestInboxOfADrivenRun(t *testing.T) {
-	w := newInbox(t, "./ask")
-	other := w.screen(nil, "resume", "last")
-	other.await("answer later")
-	s := w.screen(nil, "inbox")
-	s.await("Send it?")
-	s.ends(0, "another process drives this run: answer there (process ")
-	if got := w.listed("inbox", "--output", "json"); !strings.Contains(got, `"status":"running"`) || !strings.Contains(got, `"resume":null`) {
-		t.Errorf("the inbox lists %s", got)
+	for name, answer := range map[string]func(w *workplace){
+		"inbox": func(w *workplace) {
+			s := w.screen(nil, "inbox")
+			s.answer(enter)
+			s.ends(0, "the process that drives it continues")
+		},
+		"resume": func(w *workplace) {
+			w.screen(nil, "resume", "last", "--answer", "yes").ends(0, "the process that drives it continues")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newInbox(t, "./ask")
+			other := w.screen(nil, "resume", "last")
+			other.await("answer later")
+			if got := w.listed("inbox", "--output", "json"); !strings.Contains(got, `"status":"running"`) || !strings.Contains(got, `"resume":null`) {
+				t.Errorf("the inbox lists %s", got)
+			}
+			answer(w)
+			other.await("answered elsewhere")
+			other.ends(0, "RESULT=sent")
+		})
 	}
-	other.press(enter)
-	other.ends(0, "RESULT=sent")
 }

@@ -166,6 +166,7 @@ func listCommands(env *environment) []commandGroup {
 			newExplainCommand(&env.opener),
 			newInboxCommand(env),
 			newWakeCommand(env),
+			newEventsCommand(env),
 			newWatchCommand(&env.opener),
 			newStudioCommand(&env.opener),
 			newWorkersCommand(&env.opener),

@@ -1,0 +1,117 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"raddle.dev/internal/base/term"
+	"raddle.dev/internal/process/app"
+	"raddle.dev/internal/storage/mail"
+	"raddle.dev/internal/terminal/console"
+	"raddle.dev/internal/terminal/prompting"
+)
+
+// eventOptions are the flags of "events send".
+type eventOptions struct{ run, key, keep, output string }
+
+func newEventsCommand(env *environment) *cobra.Command {
+	return newGroup(&env.opener, &cobra.Command{
+		Use:   "events COMMAND",
+		Short: "Send events to runs that wait for them",
+		Example: `  raddle events send paid '{"order": 7}'
+  raddle events ls`,
+	}, newEventsSendCommand(env), newOutputCommand(&env.opener, "write them as `FORMAT`: text or json", runEventsLs, &cobra.Command{
+		Use:   "ls [NAME]",
+		Short: "List the events that are kept, and which runs have taken them",
+		Args:  checkArgCount(0, 1, ""),
+	}))
+}
+
+func newEventsSendCommand(env *environment) *cobra.Command {
+	var opts eventOptions
+	send := func(ctx context.Context, con *console.Console, p *app.Process, opts eventOptions, args []string) error {
+		return runEventsSend(ctx, con, p, newUIHooks(ctx, con, p, &env.foreground), opts, args)
+	}
+	cmd := newCommand(&env.opener, &opts, send, &cobra.Command{
+		Use:   "send NAME [JSON|-]",
+		Short: "Send an event",
+		Long: `Each run that waits for an event with this name, in a node of the type wait, takes it and continues: on a server of
+the store, in the process that drives the run, or else here, until it ends or waits again. If none waits, the event is
+kept for the first one that does. JSON is the data of the event; for - it is read from standard input.
+
+With --key you can send an event again after an error: what has arrived is not given twice.`,
+		Example: `  raddle events send paid '{"order": 7, "method": "card"}' --key invoice-2026-7
+  raddle events send approved --run last
+  curl … | raddle events send deployed -`,
+		Args: checkArgCount(1, 2, "the name of the event"),
+	})
+	cmd.Flags().StringVar(&opts.run, "run", "", "only `RUN` may take it")
+	cmd.Flags().StringVar(&opts.key, "key", "", "what distinguishes the event from others with its name: `TEXT` (default: a new one)")
+	cmd.Flags().StringVar(&opts.keep, "keep", "7d", "keep it for `TIME` for runs that wait later")
+	addOutputFlag(cmd, &opts.output, "write what was done as `FORMAT`: text or json")
+	_ = cmd.RegisterFlagCompletionFunc("run", completeRuns(&env.opener, 0, nil))
+	return cmd
+}
+
+func runEventsSend(ctx context.Context, con *console.Console, p *app.Process, hooks app.UIHooks, opts eventOptions, args []string) error {
+	life, err := parseAge("--keep", opts.keep)
+	if err != nil {
+		return err
+	}
+	req := app.EventRequest{Name: args[0], Key: opts.key, Run: opts.run, Life: life}
+	if len(args) > 1 {
+		text := args[1]
+		if text == "-" {
+			if text, err = prompting.ReadText(con.In); err != nil {
+				return err
+			}
+		}
+		req.Data = json.RawMessage(text)
+	}
+	ctx, stop := signalContext(ctx)
+	defer stop()
+	sent, err := p.SendEvent(ctx, req, p.ContinueQuietly(hooks))
+	if err != nil {
+		return err
+	}
+	return con.PrintResult(opts.output, sent, func() string {
+		switch {
+		case sent.Kept:
+			return "no run waits for it; it is kept for the first one that does"
+		case sent.Again:
+			return "it was sent before; taken by run " + strings.Join(sent.Runs, ", ")
+		}
+		return "taken by run " + strings.Join(sent.Runs, ", ")
+	})
+}
+
+func runEventsLs(ctx context.Context, con *console.Console, p *app.Process, opts outputOptions, args []string) error {
+	list, err := p.ListEvents(ctx, strings.Join(args, ""))
+	if err != nil {
+		return err
+	}
+	if opts.output == console.FormatJSON {
+		return con.PrintJSON(list)
+	}
+	if len(list) == 0 {
+		con.PrintNote("no events are kept")
+		return nil
+	}
+	table := term.NewTable(
+		term.NewColumn("EVENT", func(e mail.Event) string { return term.CleanText(e.Name) }),
+		term.NewColumn("KEY", func(e mail.Event) string { return term.CleanText(e.Key) }),
+		term.NewColumn("SENT", func(e mail.Event) string { return e.Sent.Local().Format(time.DateTime) }),
+		term.NewColumn("RUNS", func(e mail.Event) string { return strconv.Itoa(len(e.Taken)) }),
+		term.NewColumn("DATA", func(e mail.Event) string { return term.CleanText(string(e.Data)) }),
+	)
+	for _, e := range list {
+		table.AddRow(e)
+	}
+	con.PrintTable(table)
+	return nil
+}
