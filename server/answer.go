@@ -11,6 +11,7 @@ import (
 	"raddle.dev/flow"
 	"raddle.dev/graph"
 	"raddle.dev/internal/base/failure"
+	"raddle.dev/internal/process/app"
 	"raddle.dev/internal/storage/runs"
 )
 
@@ -129,6 +130,9 @@ func (a *answering) answerDrive(ctx context.Context, d *drive, req AnswerRequest
 // answerWaiting continues a run that no drive of this service works on.
 func (a *answering) answerWaiting(ctx context.Context, req AnswerRequest) (given Answered, err error) {
 	run, err := a.service.takeRun(ctx, req.Run)
+	if is[*runs.BusyError](err) {
+		return a.answerElsewhere(ctx, req)
+	}
 	if err != nil {
 		return given, err
 	}
@@ -147,6 +151,48 @@ func (a *answering) answerWaiting(ctx context.Context, req AnswerRequest) (given
 	given.Open = run.ListOpenAfter(req.Answers)
 	given.At, err = a.service.launchRun(ctx, launch{run: run, answers: req.Answers})
 	return given, err
+}
+
+// answerElsewhere gives answers to the process that drives a run: a terminal, or another service.
+func (a *answering) answerElsewhere(ctx context.Context, req AnswerRequest) (given Answered, err error) {
+	detail, err := a.service.findRun(ctx, req.Run)
+	if err != nil {
+		return given, err
+	}
+	open := graph.ForPeople(detail.Snapshot.Questions)
+	for i, answer := range req.Answers {
+		if answer.ID == "" && len(open) == 1 {
+			req.Answers[i].ID = open[0].ID
+		}
+	}
+	if req.Protocol {
+		if err := checkProtocolAnswers(detail.Snapshot.Questions, req.Answers); err != nil {
+			return given, err
+		}
+	}
+	handed, err := a.service.process.SendAnswers(ctx, req.Run, req.Answers)
+	switch {
+	case err != nil:
+		return given, err
+	case !handed: // it has just stopped
+		return a.answerWaiting(ctx, req)
+	}
+	if detail, err = a.service.findRun(ctx, req.Run); err != nil {
+		return given, err
+	}
+	a.service.feeds.requestLook(req.Run)
+	return Answered{Open: detail.Snapshot.Questions, At: runs.Point{Run: req.Run, At: detail.Snapshot.Head}}, nil
+}
+
+// SendEvent gives an event to the runs that wait for it, and continues them.
+func (s *Service) SendEvent(ctx context.Context, req app.EventRequest) (app.EventSent, error) {
+	if err := s.RequireScope(ctx, ScopeAnswer); err != nil {
+		return app.EventSent{}, err
+	}
+	return s.process.SendEvent(ctx, req, func(ctx context.Context, run string, answers []graph.Answer) error {
+		_, err := s.answers.answerRun(ctx, AnswerRequest{Run: run, Answers: answers})
+		return err
+	})
 }
 
 // listQuestions returns the ids of the questions that a request answers.

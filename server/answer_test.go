@@ -2,7 +2,9 @@ package server
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -11,6 +13,7 @@ import (
 	"time"
 
 	"raddle.dev/graph"
+	"raddle.dev/internal/process/app"
 	"raddle.dev/internal/storage/runs"
 )
 
@@ -225,4 +228,86 @@ func TestAnswerBeforeItsQuestion(t *testing.T) {
 	}
 	w.letGo()
 	wait(t, s, run, "done")
+}
+
+// A run that another service works on is answered and cancelled from here, while its other branch works.
+func TestAnswerARunOfAnotherService(t *testing.T) {
+	w := newWorld(t)
+	dir := filepath.Join(w.home, ".config", "raddle", "agents", "both")
+	w.write(filepath.Join(dir, "graph.yaml"), bothGraph)
+	w.write(filepath.Join(dir, "split.sh"), "echo '{}'\n")
+	far := w.serve(Options{})
+	near := w.serve(Options{NoWorker: true})
+	for i, cancel := range []bool{false, true} {
+		run := start(t, far, "both")
+		for end := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+			if st, err := far.ReadState(t.Context(), run); err == nil && len(st.Questions) > 0 {
+				break
+			}
+			if time.Now().After(end) {
+				t.Fatal("nothing was asked")
+			}
+		}
+		w.awaitEffects(2 * (i + 1)) // the run works
+		if cancel {
+			if err := near.CancelRun(t.Context(), run); err != nil {
+				t.Fatal(err)
+			}
+			wait(t, near, run, "abandoned")
+			break
+		}
+		const id = "interview/ask"
+		if _, err := near.AnswerRun(callAs(t, "ann"), AnswerRequest{Run: run, Answers: []graph.Answer{{ID: id, Value: 7}}}); !errors.As(err, new(*graph.AnswerError)) {
+			t.Fatalf("an answer that does not fit: %v", err)
+		}
+		if now, err := near.AnswerRun(callAs(t, "ann"), AnswerRequest{Run: run, Answers: []graph.Answer{{Value: "Eve"}}}); err != nil || len(now.Open) > 0 || now.At.At == 0 {
+			t.Fatalf("%+v, %v", now, err)
+		}
+		given, err := near.process.Runs.FindAnswer(t.Context(), run, id)
+		if err != nil || given == nil || given.By != "ann" {
+			t.Fatalf("recorded while the other branch works: %+v, %v", given, err)
+		}
+		_, err = near.AnswerRun(callAs(t, "bob"), AnswerRequest{Run: run, Answers: []graph.Answer{{ID: id, Value: "Bob"}}})
+		if late, ok := errors.AsType[*runs.AnsweredError](err); !ok || late.Answer.By != "ann" {
+			t.Fatalf("a second answer: %v", err)
+		}
+		w.letGo()
+		if st := wait(t, far, run, "done"); st.Output != "both are done" {
+			t.Errorf("%+v", st)
+		}
+		if err := os.Remove(filepath.Join(w.work, "go")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if near.IsDraining() || far.IsDraining() {
+		t.Error("a service has ended")
+	}
+}
+
+// An event that a service is sent continues the runs that wait for it, also those that another service has parked.
+func TestSendEventToRunsOfServices(t *testing.T) {
+	w := newWorld(t)
+	w.write(filepath.Join(w.home, ".config", "raddle", "agents", "shop", "graph.yaml"), `
+name: shop
+start: pay
+nodes:
+  pay: {type: wait, event: paid, match: {order: "{{initial_prompt}}"}, state_updates: {how: "{{event.method}}"}, next: end}
+  end: {type: end, output: "paid by {{how}}"}
+`)
+	far := w.serve(Options{Recover: true})
+	near := w.serve(Options{NoWorker: true})
+	run := start(t, far, "shop")
+	wait(t, far, run, "waiting")
+	reading := WithCaller(t.Context(), Caller{Name: "reader", Scopes: []Scope{ScopeRead}})
+	req := app.EventRequest{Name: "paid", Key: "k", Data: json.RawMessage(`{"order": "x", "method": "card"}`)}
+	if _, err := near.SendEvent(reading, req); err == nil {
+		t.Error("a caller that may only read sends an event")
+	}
+	sent, err := near.SendEvent(callAs(t, "ann"), req)
+	if err != nil || len(sent.Runs) != 1 || sent.Runs[0] != run {
+		t.Fatalf("%+v, %v", sent, err)
+	}
+	if st := wait(t, far, run, "done"); st.Output != "paid by card" {
+		t.Errorf("%+v", st)
+	}
 }

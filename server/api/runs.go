@@ -16,9 +16,12 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"raddle.dev/graph"
+	"raddle.dev/internal/base/failure"
 	"raddle.dev/internal/process/app"
 	"raddle.dev/internal/report/overview"
 	"raddle.dev/internal/storage/attach"
+	"raddle.dev/internal/storage/config"
+	"raddle.dev/internal/storage/mail"
 	"raddle.dev/internal/storage/runs"
 	"raddle.dev/server"
 )
@@ -124,6 +127,44 @@ func (h *handler) addRuns() {
 		return nil, err
 	})
 	add(h, operation{http.MethodGet, "/questions", "list-questions", "List the open questions of all runs, oldest first", server.ScopeRead, 0}, h.listQuestions)
+	h.addEvents()
+}
+
+// EventBody is an event to send.
+type EventBody struct {
+	Name string          `json:"name" doc:"as event: of the nodes does that wait for it"`
+	Data json.RawMessage `json:"data,omitempty" doc:"any JSON"`
+	Key  string          `json:"key,omitempty" maxLength:"300" doc:"what distinguishes it from others with its name: sending it again does nothing"`
+	Run  string          `json:"run,omitempty" doc:"the only run that may take it"`
+	Keep string          `json:"keep,omitempty" example:"7d" doc:"how long it is kept for runs that wait later"`
+}
+
+type eventInput struct{ Body EventBody }
+
+// eventsQuery selects events.
+type eventsQuery struct {
+	Name string `query:"name" doc:"only events with this name"`
+}
+
+// addEvents adds the operations of events that runs wait for.
+func (h *handler) addEvents() {
+	send := operation{http.MethodPost, "/events", "send-event", "Give an event to all runs that wait for it, or keep it for the first one that does", server.ScopeAnswer, 0}
+	add(h, send, func(ctx context.Context, in *eventInput) (*body[app.EventSent], error) {
+		req := app.EventRequest{Name: in.Body.Name, Data: in.Body.Data, Key: in.Body.Key, Run: in.Body.Run}
+		if in.Body.Keep != "" {
+			var err error
+			if req.Life, err = config.ParseAge(in.Body.Keep); err != nil {
+				return nil, failure.NewUsage("", "keep: %v", err)
+			}
+		}
+		sent, err := h.service.SendEvent(ctx, req)
+		return &body[app.EventSent]{sent}, err
+	})
+	list := operation{http.MethodGet, "/events", "list-events", "List the events that are kept, newest first", server.ScopeRead, 0}
+	add(h, list, func(ctx context.Context, in *eventsQuery) (*body[[]mail.Event], error) {
+		events, err := h.process.ListEvents(ctx, in.Name)
+		return &body[[]mail.Event]{events}, err
+	})
 }
 
 // addControl adds an operation that changes what a run does, and answers with its state.

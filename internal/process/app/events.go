@@ -224,21 +224,24 @@ func mergeTaken(a, b []string) []string {
 	return a
 }
 
-// withEvents returns a Reply that answers the questions of Await with events that came before, and all others with next,
-// which may be nil.
+// withEvents returns a Reply that answers with next, which may be nil, and the questions of Await that it leaves out with
+// events that came before.
 func (r *Run) withEvents(ctx context.Context, p *Process, next graph.Reply) graph.Reply {
 	return func(q graph.Question) (any, bool) {
-		if w, ok := graph.EventWaitOf(&q); ok {
-			data, ok, err := p.takeEvent(ctx, &mail.Wait{Event: w.Name, Run: r.ID, Question: q.ID}, &w)
-			if err != nil && p.Log != nil {
-				p.Log.Warn("events that came before cannot be read", "run", r.ID, "event", w.Name, "error", err)
+		if next != nil {
+			if v, ok := next(q); ok {
+				return v, true
 			}
-			return data, ok
 		}
-		if next == nil {
+		w, ok := graph.EventWaitOf(&q)
+		if !ok {
 			return nil, false
 		}
-		return next(q)
+		data, ok, err := p.takeEvent(ctx, &mail.Wait{Event: w.Name, Run: r.ID, Question: q.ID}, &w)
+		if err != nil && p.Log != nil {
+			p.Log.Warn("events that came before cannot be read", "run", r.ID, "event", w.Name, "error", err)
+		}
+		return data, ok
 	}
 }
 

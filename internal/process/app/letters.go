@@ -129,11 +129,17 @@ func (r *Run) takeLetter(ctx context.Context, box mail.Box, l *mail.Letter) erro
 	case err == nil:
 		_, err = box.RemoveLetter(ctx, l)
 		return err
-	case refused && len(wrong.Open) > 0:
+	case refused && (len(wrong.Open) > 0 || r.hasAnswer(ctx, wrong.ID)):
 		l.Fault = &mail.Fault{Question: wrong.ID, Open: wrong.Open, Reason: wrong.Reason}
 		return box.PutLetter(ctx, l)
 	}
 	return nil
+}
+
+// hasAnswer reports whether a question of the run was answered.
+func (r *Run) hasAnswer(ctx context.Context, question string) bool {
+	given, err := r.process.Runs.FindAnswer(ctx, r.ID, question)
+	return err == nil && given != nil
 }
 
 // An asking is a call of Driver.Ask, which ends when answers come from elsewhere.

@@ -293,7 +293,15 @@ func (b *caseBuilder) addAnswers() {
 			at = len(b.c.Answers)
 			b.c.Answers = append(b.c.Answers, testcase.Answer{Question: name})
 		}
-		b.c.Answers[at].Values = append(b.c.Answers[at].Values, given.answer.Value)
+		value := given.answer.Value
+		if given.question.Kind == graph.KindEvent { // a case has the data of an event as a text
+			text, err := json.Marshal(value)
+			if err != nil {
+				continue
+			}
+			value = string(text)
+		}
+		b.c.Answers[at].Values = append(b.c.Answers[at].Values, value)
 	}
 }
 

@@ -108,18 +108,27 @@ func Explain(s *Run, v *runs.View) *Explanation {
 // explainWait explains a run that waits for answers.
 func (e *Explanation) explainWait(s *Run, add func(what, format string, args ...any)) {
 	var asked []string
+	what := "an event"
 	for _, q := range s.Questions {
 		line := fmt.Sprintf("%s asks: %s", q.ID, q.Prompt)
+		if w, ok := graph.EventWaitOf(&q); ok {
+			line = q.ID + " " + q.Prompt
+			add("sends the event to this run", "raddle events send %s JSON --run %s", wording.QuoteWord(w.Name), s.Run)
+		} else {
+			what = "an answer"
+		}
 		if !q.Due.IsZero() {
 			line += " (until " + q.Due.Format(time.RFC3339) + ")"
 		}
 		asked = append(asked, line)
-		if q.Kind != flow.KindTrust && q.Kind != graph.KindRemote {
+		if q.Kind != flow.KindTrust && q.Kind != graph.KindRemote && q.Kind != graph.KindEvent {
 			add("answers it", "raddle resume %s --answer %s", s.Run, wording.QuoteWord(q.ID+"=TEXT"))
 		}
 	}
-	e.Why = "it waits for an answer:\n" + strings.Join(asked, "\n")
-	add("shows all open questions, and takes answers on a terminal", "raddle inbox")
+	e.Why = "it waits for " + what + ":\n" + strings.Join(asked, "\n")
+	if len(graph.ForPeople(s.Questions)) > 0 {
+		add("shows all open questions, and takes answers on a terminal", "raddle inbox")
+	}
 }
 
 // explainFailure explains a run that has failed.

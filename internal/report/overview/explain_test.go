@@ -82,6 +82,12 @@ rest waiting here
 - raddle wake: continues it when the time has come, as a server of the store does
 - raddle runs show RUN: shows all of it
 `},
+		"an event": {graph: "name: g\nstart: pay\nnodes:\n  pay: {type: wait, event: paid, next: e}" + end, want: `waiting: it waits for an event:
+pay waits for the event paid
+pay waiting here
+- raddle events send paid JSON --run RUN: sends the event to this run
+- raddle runs show RUN: shows all of it
+`},
 		"failed": {graph: "name: g\nstart: a\nnodes:\n  a: {type: input, question: '{{gone}}', next: e}" + end, want: `failed: at node 'a': Failed to interpolate input question: Template interpolation failed: 'gone' not found in state
 a failed here
 - raddle resume RUN: runs a again, and continues

@@ -129,6 +129,9 @@ func (s *Describer) describeRecord(m *runs.Moment) string {
 		if m.Question.Kind == graph.KindTimer {
 			return at("waits until " + m.Question.Due.Local().Format(time.DateTime))
 		}
+		if m.Question.Kind == graph.KindEvent {
+			return at(m.Question.Prompt)
+		}
 		return at("asked " + QuoteText(m.Question.Prompt))
 	case journal.KindAnswer:
 		return at(describeAnswer(m))
@@ -332,6 +335,9 @@ func describeAnswer(m *runs.Moment) string {
 	case m.Expired:
 		return "its time has come"
 	}
+	if q := m.Question; q != nil && q.Kind == graph.KindEvent && m.Refused == "" {
+		return "the event came with " + QuoteText(answerValue(m.Answer))
+	}
 	who := cmp.Or(m.By, "you") + " answered "
 	if m.Ahead {
 		who = "answered ahead: "
@@ -445,7 +451,11 @@ func (s *Describer) DescribeSaid(story []runs.Moment, calls []runs.ToolCall) str
 				}
 			}
 		case m.Kind == journal.KindAnswer && m.Question != nil && m.Question.Kind != graph.KindRemote && m.Question.Kind != graph.KindTimer:
-			add(m.Node, "asks "+QuoteText(m.Question.Prompt)+"\n  "+describeAnswer(m))
+			asks := "asks " + QuoteText(m.Question.Prompt)
+			if m.Question.Kind == graph.KindEvent {
+				asks = m.Question.Prompt
+			}
+			add(m.Node, asks+"\n  "+describeAnswer(m))
 		}
 	}
 	if more := len(blocks) - maxSaid; more > 0 {

@@ -81,6 +81,8 @@ func TestMomentsAreDescribed(t *testing.T) {
 		{runs.Moment{Entry: history.Entry{Kind: journal.KindStep, Next: []string{"act"}}, From: []string{"think"}, Inner: true}, ""},
 		{runs.Moment{Entry: history.Entry{Kind: journal.KindAnswer}, Node: "page", Content: history.Content{Answer: []byte(`"no"`)}}, `page: you answered "no"`},
 		{runs.Moment{Entry: history.Entry{Kind: journal.KindAnswer}, Node: "page", Content: history.Content{Answer: []byte(`"no"`), Question: &graph.Question{Default: "no"}}}, `page: answered with the default "no"`},
+		{runs.Moment{Entry: history.Entry{Kind: journal.KindQuestion}, Node: "pay", Content: history.Content{Question: &graph.Question{Kind: graph.KindEvent, Prompt: "waits for the event paid"}}}, "pay: waits for the event paid"},
+		{runs.Moment{Entry: history.Entry{Kind: journal.KindAnswer}, Node: "pay", Content: history.Content{Answer: []byte(`{"x":1}`), Question: &graph.Question{Kind: graph.KindEvent}}}, `pay: the event came with "{"x":1}"`},
 		{runs.Moment{Entry: history.Entry{Kind: journal.KindAnswer}, Content: history.Content{Answer: []byte(`["a"]`), Ahead: true}}, `answered ahead: "["a"]"`},
 		{runs.Moment{Entry: history.Entry{Kind: journal.KindAnswer}, Content: history.Content{Refused: "never"}}, "you refused: never"},
 		{runs.Moment{Entry: history.Entry{Kind: journal.KindFork, From: journal.Point{Thread: "r", Seq: 4}}}, "forked from r@4"},

@@ -149,6 +149,16 @@ func resumeLine(line string, res graph.Result) string {
 	return line
 }
 
+// eventsLine returns the command that sends the event for which a question of a run waits; "": none does.
+func eventsLine(run string, open []graph.Question) string {
+	for i := range open {
+		if w, ok := graph.EventWaitOf(&open[i]); ok {
+			return "raddle events send " + wording.QuoteWord(w.Name) + " JSON --run " + run
+		}
+	}
+	return ""
+}
+
 // trustHelp says how a question for consent is answered.
 const trustHelp = "only a person can consent: resume the run on a terminal, use raddle inbox, or answer over the API of a server; --answer can only say no"
 
@@ -156,12 +166,16 @@ const trustHelp = "only a person can consent: resume the run on a terminal, use 
 func parkNotice(con *console.Console, run *app.Run, res graph.Result, shown map[string]bool) {
 	var b strings.Builder
 	asked := graph.ForPeople(res.Questions)
+	events := eventsLine(run.ID, res.Questions)
 	what := "for an answer"
 	switch {
 	case len(res.Questions) == 0 && !res.Due.IsZero():
 		what = runview.FormatUntil(res.Due)
 	case len(asked) == 0:
 		what = "for other runs"
+		if events != "" {
+			what = "for an event"
+		}
 	}
 	fmt.Fprintf(&b, "raddle: run %s waits %s\n", run.ID, what)
 	for _, q := range res.Questions {
@@ -185,12 +199,14 @@ func parkNotice(con *console.Console, run *app.Run, res graph.Result, shown map[
 		if !q.Due.IsZero() {
 			fmt.Fprintf(&b, "    %s\n", runview.FormatUntil(q.Due))
 		}
-		if run.Kept && len(asked) > 1 && q.Kind != graph.KindRemote {
+		if run.Kept && len(asked) > 1 && q.Kind != graph.KindRemote && q.Kind != graph.KindEvent {
 			fmt.Fprintf(&b, "    alone: %s --answer %s\n", run.ResumeCommand(), wording.QuoteWord(q.ID+"=TEXT"))
 		}
 	}
 	if len(res.Questions) == 0 && !res.Due.IsZero() && run.Kept {
 		fmt.Fprintf(&b, "next: %s, or raddle wake, when the time has come\n", run.ResumeCommand())
+	} else if len(asked) == 0 && events != "" && run.Kept {
+		fmt.Fprintf(&b, "next: %s\n", events)
 	} else if len(asked) == 0 && len(res.Questions) > 0 {
 		b.WriteString("next: nothing, it continues when they have ended\n")
 	} else if run.Kept {

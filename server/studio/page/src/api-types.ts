@@ -182,6 +182,33 @@ export interface Entry {
   visit?: string;
 }
 
+export interface Event {
+  data: unknown;
+  delivered: boolean;
+  key: string;
+  name: string;
+  run?: string;
+  sent: string;
+  taken: string[] | null;
+  until: string;
+}
+
+export interface EventBody {
+  data?: unknown; // any JSON
+  keep?: string; // how long it is kept for runs that wait later
+  key?: string; // what distinguishes it from others with its name: sending it again does nothing
+  name: string; // as event: of the nodes does that wait for it
+  run?: string; // the only run that may take it
+}
+
+export interface EventSent {
+  again: boolean;
+  kept: boolean;
+  key: string;
+  name: string;
+  runs: string[] | null;
+}
+
 export interface Failure {
   at: number;
   error: string;
