@@ -219,17 +219,13 @@ func (g *Graph) checkAnswers(s *fold.Thread, answers []Answer, now time.Time) (a
 	return asked, values, nil
 }
 
-// findOnlyQuestion returns the place of the last open question that takes answers, and how many do; if none does, of
-// all questions.
+// findOnlyQuestion returns the place of the last open question that takes answers without its id, and how many do.
 func findOnlyQuestion(open []fold.OpenQuestion) (at, n int) {
 	for i := range open {
 		if (*Question)(&open[i].Asked.Question).takesAnswers() {
 			at = i
 			n++
 		}
-	}
-	if n == 0 {
-		return len(open) - 1, len(open)
 	}
 	return at, n
 }

@@ -297,7 +297,13 @@ nodes:
 	far := w.serve(Options{Recover: true})
 	near := w.serve(Options{NoWorker: true})
 	run := start(t, far, "shop")
-	wait(t, far, run, "waiting")
+	if st := wait(t, far, run, "waiting"); len(st.Questions) != 0 {
+		t.Errorf("the event is a question that a protocol would ask: %+v", st.Questions)
+	}
+	_, err := near.AnswerRun(callAs(t, "ann"), AnswerRequest{Run: run, Answers: []graph.Answer{{Value: "the next message of a chat"}}})
+	if !errors.As(err, new(*graph.AnswerError)) {
+		t.Errorf("an answer without an id is taken for the event: %v", err)
+	}
 	reading := WithCaller(t.Context(), Caller{Name: "reader", Scopes: []Scope{ScopeRead}})
 	req := app.EventRequest{Name: "paid", Key: "k", Data: json.RawMessage(`{"order": "x", "method": "card"}`)}
 	if _, err := near.SendEvent(reading, req); err == nil {

@@ -25,8 +25,8 @@ type RunState struct {
 	Prompt    string           `json:"prompt,omitempty"`
 	Output    string           `json:"output,omitempty"`
 	ExitCode  int              `json:"exit_code,omitempty"` // from the end node of a graph
-	Questions []graph.Question `json:"questions"`           // those that are open
-	Due       time.Time        `json:"due,omitzero"`        // when a run that waits is continued; zero: when it is answered
+	Questions []graph.Question `json:"questions"`           // those that are open and that people answer
+	Due       time.Time        `json:"due,omitzero"`        // when a run that waits is continued; zero: when it is answered, or an event comes
 	Error     string           `json:"error,omitempty"`     // why it failed
 	Usage     llm.Usage        `json:"usage"`               // of all model calls that are recorded
 	// Cost is in the currency of the prices; nil if a price is not known.
@@ -76,7 +76,7 @@ func (s *Service) ReadState(ctx context.Context, id string) (*RunState, error) {
 // newState returns what a run is now.
 func (s *Service) newState(ctx context.Context, d *runs.Usage) (*RunState, error) {
 	st := &RunState{Run: d.Run, Thread: d.Snapshot.Thread, Agent: d.Agent, Session: d.Session, Status: d.Status, Final: d.Final, Started: d.Started, Updated: d.Updated,
-		Questions: d.Snapshot.Questions, Due: d.Due, Error: d.Reason, Record: d.Record, At: d.Snapshot.Head, asks: d.Snapshot.Status == graph.Waiting}
+		Questions: graph.ForPeople(d.Snapshot.Questions), Due: d.Due, Error: d.Reason, Record: d.Record, At: d.Snapshot.Head, asks: d.Snapshot.Status == graph.Waiting}
 	if st.Questions == nil {
 		st.Questions = []graph.Question{}
 	}

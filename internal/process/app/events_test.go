@@ -17,6 +17,8 @@ import (
 	"raddle.dev/graph"
 	"raddle.dev/internal/base/failure"
 	"raddle.dev/internal/storage/runs"
+	"raddle.dev/internal/testkit/pgtest"
+	"raddle.dev/internal/testkit/redistest"
 	"raddle.dev/internal/testkit/testfile"
 )
 
@@ -55,6 +57,12 @@ nodes:
 // shop returns two processes with one store, and their working directory.
 func shop(t *testing.T) (a, b *Process, work string) {
 	t.Helper()
+	return shopOn(t, "")
+}
+
+// shopOn is shop with the URL of a store; "": SQLite.
+func shopOn(t *testing.T, store string) (a, b *Process, work string) {
+	t.Helper()
 	work = t.TempDir()
 	for name, text := range shopFiles {
 		testfile.WriteFile(t, filepath.Join(work, name), text)
@@ -65,7 +73,7 @@ func shop(t *testing.T) (a, b *Process, work string) {
 		}
 	}
 	open := func() *Process {
-		p, err := Open(Options{Work: work, Environ: []string{"HOME=" + filepath.Join(work, "home"), "PATH=" + os.Getenv("PATH")}})
+		p, err := Open(Options{Store: store, Work: work, Environ: []string{"HOME=" + filepath.Join(work, "home"), "PATH=" + os.Getenv("PATH")}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -331,6 +339,46 @@ func TestSendAnswersToARunThatAsks(t *testing.T) {
 	}
 	if got := outputOf(t, b, run.ID); got != "done well done" {
 		t.Errorf("the run is %s", got)
+	}
+}
+
+// On servers of databases it is the same: an event for a run that waits, one that came before, and answers to a run that
+// works elsewhere.
+func TestExtraMail(t *testing.T) {
+	for name, start := range map[string]func() string{
+		"postgres": func() string { return pgtest.NewDatabase(t) },
+		"redis":    func() string { return redistest.Start(t, "--appendonly", "yes").URL },
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, b, work := shopOn(t, start())
+			id := park(t, a, "shop", "7")
+			sent, err := b.SendEvent(t.Context(), EventRequest{Name: "paid", Data: json.RawMessage(`{"order": 7, "method": "card"}`)}, driveHere(b))
+			if err != nil || !slices.Equal(sent.Runs, []string{id}) {
+				t.Fatalf("%+v, %v", sent, err)
+			}
+			if sent, err = b.SendEvent(t.Context(), EventRequest{Name: "paid", Data: json.RawMessage(`{"order": 8, "method": "cash"}`)}, driveHere(b)); err != nil || !sent.Kept {
+				t.Fatalf("%+v, %v", sent, err)
+			}
+			run, err := a.StartRun(Request{Agent: "./shop", Prompt: "8"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer run.Close()
+			if res, err := run.Drive(t.Context(), Driver{}); err != nil || res.Status != graph.Done {
+				t.Fatal(res.Status, err)
+			}
+			busy, done := driveBusy(t, a, work)
+			if handed, err := b.SendAnswers(t.Context(), busy, []graph.Answer{{ID: "pay", Value: map[string]any{"method": "cheque"}}}); !handed || err != nil {
+				t.Fatal(handed, err)
+			}
+			testfile.WriteFile(t, filepath.Join(work, "go"), "")
+			if err := <-done; err != nil {
+				t.Fatal(err)
+			}
+			if got := outputOf(t, b, busy); !strings.Contains(got, "worked cheque") {
+				t.Errorf("the run is %s", got)
+			}
+		})
 	}
 }
 

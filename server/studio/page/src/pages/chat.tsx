@@ -5,7 +5,7 @@ import { type Connection, follow, isFinal } from "../live";
 import { Markdown } from "../markdown";
 import { Ago, DiffText, Failure, useLoaded, useMedia, useSettled } from "../parts/common";
 import { Json } from "../parts/json";
-import { AnswerForm } from "../parts/question";
+import { AnswerForm, takesAnswers } from "../parts/question";
 import { Status } from "../parts/status";
 import { Replies } from "../replies";
 import { go, runPath } from "../router";
@@ -348,7 +348,7 @@ function Talk({ agent, session, onNews }: { agent: string; session: string; onNe
           </article>
         ))}
         {busy && arriving.length === 0 && <p class="dim working">Working…</p>}
-        {view && waits && view.questions?.map((q) => <AnswerForm key={q.id} run={view.run} q={q} onAnswered={reload} />)}
+        {view && waits && view.questions?.filter(takesAnswers).map((q) => <AnswerForm key={q.id} run={view.run} q={q} onAnswered={reload} />)}
         {view && !busy && !waits && view.reason && <Failure text={visible(view.reason)} />}
         {view && !busy && !waits && !isFinal(view.status) && (
           <p>

@@ -9,7 +9,7 @@ import { Ago, Copy, Dialog, Failure, useLoaded, useSettled } from "../parts/comm
 import { Json } from "../parts/json";
 import { ForkDialog } from "../parts/fork";
 import { Picture } from "../parts/picture";
-import { AnswerForm } from "../parts/question";
+import { AnswerForm, takesAnswers, Wait } from "../parts/question";
 import { Status } from "../parts/status";
 import { NodeBar, useBreaks } from "../parts/breaks";
 import { Timeline } from "../parts/timeline";
@@ -221,7 +221,7 @@ function Run({ run, at, sel, tab, aside, onGo }: Place & { aside?: boolean; onGo
         </span>
       </header>
       <Failure text={error || failure} />
-      {view && at === null && view.questions?.map((q) => <AnswerForm key={q.id} run={run} q={q} onAnswered={reload} />)}
+      {view && at === null && view.questions?.map((q) => (takesAnswers(q) ? <AnswerForm key={q.id} run={run} q={q} onAnswered={reload} /> : <Wait key={q.id} run={run} q={q} />))}
       <Scrubber moments={shown} at={at} onMove={move} />
       <div class="panes">
         <section class="panel" aria-label={"Picture" + ofWhich}>

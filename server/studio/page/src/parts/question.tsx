@@ -1,6 +1,6 @@
 import { useLayoutEffect, useState } from "preact/hooks";
 import { post, words } from "../api";
-import { visible } from "../format";
+import { exact, visible } from "../format";
 import { isShortcut } from "../target";
 import type { Question } from "../types";
 import { DiffText, Failure } from "./common";
@@ -116,6 +116,27 @@ export function PermissionForm({ q, busy, onAllow, onRefuse }: { q: Question; bu
 function AnswerInput({ id, q, text, onText }: { id: string; q: Question; text: string; onText(text: string): void }) {
   if (q.type === "number" || q.type === "integer") return <input id={id} type="number" step="any" value={text} onInput={(e) => onText(e.currentTarget.value)} />;
   return <input id={id} type="text" value={text} onInput={(e) => onText(e.currentTarget.value)} autocomplete="off" />;
+}
+
+// takesAnswers reports whether a person answers a question, and not an event or another run.
+export const takesAnswers = (q: Question) => q.kind !== "event" && q.kind !== "remote";
+
+// Wait shows what a run waits for that no person answers.
+export function Wait({ run, q }: { run: string; q: Question }) {
+  const event = q.kind === "event" ? (q.data as { name?: string } | undefined)?.name : undefined;
+  return (
+    <section class="question" aria-label={"Wait " + q.id}>
+      <p>
+        <strong>{visible(q.id)}</strong> {visible(q.prompt)}
+        {q.due && <> until {exact(q.due)}</>}
+      </p>
+      {event !== undefined && (
+        <p>
+          To send it: <code>{visible(`raddle events send ${/^[\w.:-]+$/.test(event) ? event : JSON.stringify(event)} JSON --run ${run}`)}</code>
+        </p>
+      )}
+    </section>
+  );
 }
 
 // AnswerForm asks a person a question of a run. Exactly one answer is recorded: the server refuses a second one, and its words are shown. What
