@@ -22,6 +22,7 @@ import (
 // called twice without harm.
 type Queue interface {
 	Jobs
+	JobLists
 	Workers
 }
 
@@ -51,9 +52,15 @@ type Jobs interface {
 
 	// ReturnJob lets a job wait for a worker again. It does nothing if the job has another token.
 	ReturnJob(ctx context.Context, thread, token string, r Return) error
+}
 
+// JobLists show the jobs of a Queue.
+type JobLists interface {
 	// ReadJob returns the job of a thread; ok is false if there is none.
 	ReadJob(ctx context.Context, thread string) (job DriveJob, ok bool, err error)
+
+	// ReadJobs returns the jobs of some threads, by thread; those that have none are left out.
+	ReadJobs(ctx context.Context, threads []string) ([]DriveJob, error)
 
 	// ListJobs returns all jobs, or only those that are given up, by thread.
 	ListJobs(ctx context.Context, givenUp bool) ([]DriveJob, error)

@@ -210,6 +210,15 @@ func (s *Store) ReadJob(ctx context.Context, thread string) (job journal.DriveJo
 	return job, ok, s.explainError(fmt.Sprintf("read the job of thread %q", thread), err)
 }
 
+// ReadJobs implements journal.Queue.
+func (s *Store) ReadJobs(ctx context.Context, threads []string) (list []journal.DriveJob, err error) {
+	err = s.runRead(ctx, func(c *pgx.Conn) (err error) {
+		list, err = queryJobs(ctx, c, "SELECT "+jobColumns+" FROM raddle_drive d WHERE name = ANY($1) ORDER BY name", listBytes(threads))
+		return err
+	})
+	return list, s.explainError("read jobs", err)
+}
+
 // ListJobs implements journal.Queue.
 func (s *Store) ListJobs(ctx context.Context, givenUp bool) (list []journal.DriveJob, err error) {
 	which := ""

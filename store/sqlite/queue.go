@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -253,6 +254,23 @@ func (s *Store) ReadJob(ctx context.Context, thread string) (job journal.DriveJo
 		return err
 	})
 	return job, ok, err
+}
+
+// ReadJobs implements journal.Queue. A file that is open for reading only shows no jobs.
+func (s *Store) ReadJobs(ctx context.Context, threads []string) (list []journal.DriveJob, err error) {
+	err = s.readQueue(ctx, "read jobs", func() error {
+		list = nil
+		for names := range chunkNames(threads) {
+			part, err := s.w.queryJobs("SELECT "+jobColumns+" FROM drive WHERE name IN "+nameList, names...)
+			if err != nil {
+				return err
+			}
+			list = append(list, part...)
+		}
+		return nil
+	})
+	slices.SortFunc(list, func(a, b journal.DriveJob) int { return strings.Compare(a.Thread, b.Thread) })
+	return slices.CompactFunc(list, func(a, b journal.DriveJob) bool { return a.Thread == b.Thread }), err
 }
 
 // ListJobs implements journal.Queue. A file that is open for reading only shows no jobs.

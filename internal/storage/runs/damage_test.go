@@ -154,7 +154,7 @@ func checkLists(t *testing.T, a *Archive) {
 	}
 	tree, _, err := a.ListRunTree(ctx)
 	check("ListRunTree", listed(tree), err)
-	open, damaged, err := a.ListOpenRuns(ctx)
+	open, damaged, _, err := a.ListOpenRuns(ctx, OpenPoint{}, 0)
 	var waiting []string
 	for _, o := range open {
 		waiting = append(waiting, o.Run)

@@ -19,7 +19,7 @@ type RunRange struct {
 	Status string // that of [Info]; "": any
 	Agent  string // "": any
 
-	asks bool // only runs that may ask
+	due bool // only runs that may wait for a time
 }
 
 // EachRun returns runs, newest first. Runs are read as the loop needs them: what comes after its end costs nothing. An
@@ -86,8 +86,8 @@ const (
 
 // listStatuses returns the statuses of lines among which the runs of the range are; nil: all.
 func (r *RunRange) listStatuses() []string {
-	if r.asks {
-		return []string{graph.Waiting.String(), graph.Paused.String(), graph.Canceled.String(), Crashed}
+	if r.due {
+		return []string{graph.Waiting.String()}
 	}
 	return recordedStatuses(r.Status)
 }
@@ -135,6 +135,9 @@ func (w *runWalk) walkLines(index journal.Index, lines journal.LineRange, from s
 		page, err := index.ListLines(w.ctx, lines)
 		if err != nil {
 			return explainStoreError(w.ctx, err)
+		}
+		if err := w.jobs.readJobs(w.ctx, page); err != nil {
+			return err
 		}
 		for i := range page {
 			l := &page[i]

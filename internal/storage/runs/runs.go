@@ -108,6 +108,9 @@ func (a *Archive) ListRunTree(ctx context.Context) (infos []Info, depths []int, 
 		var i Info
 		err := b.Damage
 		if err == nil {
+			err = st.completeInfo(ctx, &b.RunInfo)
+		}
+		if err == nil {
 			i, err = st.describeListed(ctx, b.RunInfo, jobs)
 		}
 		if IsDamage(err) {
@@ -143,6 +146,9 @@ func (s *Store) describeAgain(ctx context.Context, thread string, i Info) (Info,
 			continue
 		}
 		d, err := history.Describe(t)
+		if err == nil {
+			err = s.completeInfo(ctx, &d)
+		}
 		if err != nil {
 			return i, err
 		}
@@ -153,15 +159,12 @@ func (s *Store) describeAgain(ctx context.Context, thread string, i Info) (Info,
 
 // describeRun describes the newest run of a thread as it is now.
 func (s *Store) describeRun(ctx context.Context, d history.RunInfo) (Info, error) {
-	return s.describeListed(ctx, d, &jobSet{store: s, single: true})
+	return s.describeListed(ctx, d, &jobSet{store: s})
 }
 
 // describeListed is describeRun for one of many runs, which look up their jobs in one set.
 func (s *Store) describeListed(ctx context.Context, d history.RunInfo, jobs *jobSet) (Info, error) {
 	_, session, _ := SessionOf(d.Thread)
-	if err := s.completeInfo(ctx, &d); err != nil {
-		return Info{}, err
-	}
 	i := Info{Run: RunOf(d.Thread, d.Run), Session: session, Agent: d.Label, Graph: d.Graph, Status: d.Status.String(), Started: d.Started, Updated: d.Updated,
 		Questions: []OpenQuestion{}, Due: d.Due, Reason: flow.PlainReason(d.Reason), Final: d.Status.Final()}
 	for _, q := range d.Questions {
