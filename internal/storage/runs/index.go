@@ -334,11 +334,11 @@ func (l *runLine) copyLine() *runLine {
 // recordedStatuses returns the statuses of lines among which the runs of a status are; nil: all.
 func recordedStatuses(status string) []string {
 	switch status {
-	case "", Running: // a process may hold a run that has ended
+	case "":
 		return nil
-	case Queued, GivenUp:
-		return []string{Crashed, graph.Paused.String(), graph.Canceled.String(), graph.Waiting.String()}
-	case Damaged:
+	case Running:
+		return []string{Crashed}
+	case Queued, GivenUp, Damaged:
 		return []string{}
 	}
 	return []string{status}
@@ -483,6 +483,15 @@ func (a *Archive) CountRuns(ctx context.Context) (map[string]int, error) {
 	delete(count, otherThread)
 	delete(count, undecidedMark)
 	return count, st.countJobs(ctx, count, index)
+}
+
+// CountAllRuns returns the number of runs of all statuses.
+func (a *Archive) CountAllRuns(ctx context.Context) (n int, err error) {
+	count, err := a.CountRuns(ctx)
+	for _, of := range count {
+		n += of
+	}
+	return n, err
 }
 
 // countJobs corrects the number of runs by their recorded status: that of runs whose last drive has not recorded its

@@ -128,11 +128,15 @@ func (js *jobSet) readJobs(ctx context.Context, lines []journal.Line) error {
 		return nil
 	}
 	var threads []string
-	js.jobs = map[string]*journal.DriveJob{}
+	if js.jobs == nil {
+		js.jobs = map[string]*journal.DriveJob{}
+	}
 	for i := range lines {
 		if l := &lines[i]; isRunThread(l.Thread) && l.Status != graph.Done.String() {
-			threads = append(threads, l.Thread)
-			js.jobs[l.Thread] = nil
+			if _, known := js.jobs[l.Thread]; !known {
+				threads = append(threads, l.Thread)
+				js.jobs[l.Thread] = nil
+			}
 		}
 	}
 	if len(threads) == 0 {

@@ -270,6 +270,84 @@ func TestOpenRunThatWorks(t *testing.T) {
 	}
 }
 
+// What lists and changes some runs reads the lines of these alone: of 10,000 that wait, two work, three have ended, and
+// two are forks.
+func TestCostOfSomeRuns(t *testing.T) {
+	a, counted, st := openCounted(t)
+	ids := parkRuns(t, st, 10_000)
+	r := &graph.Runner{Graph: compileAsking(t), Store: st}
+	for _, id := range []string{"2a", "2b", "2c"} {
+		if _, err := r.Invoke(t.Context(), graph.Input{Thread: id, Run: id, Label: "asking", Ahead: []graph.Answer{{Value: "lake"}}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	leaser := st.Store.(journal.Leaser)
+	for _, id := range []string{"2works", "2works2"} {
+		if _, err := leaser.AcquireLease(t.Context(), id, "elsewhere", "", time.Minute); err != nil {
+			t.Fatal(err)
+		}
+		for rec, err := range st.Read(t.Context(), "2a", journal.Range{Limit: 1}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			rec.Sum = 0
+			if err := st.Append(t.Context(), id, 0, []journal.Record{rec}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for _, id := range []string{"3fork", "3fork2"} {
+		if err := ForkThread(t.Context(), st, journal.Point{Thread: "2b", Seq: 2}, id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cost := func(what string, most int, list func() ([]string, error), want ...string) {
+		t.Helper()
+		counted.takeCost(slices.Values(ids))
+		got, err := list()
+		lines, looks, records := counted.takeCost(slices.Values(ids))
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: %v, %v; want %v", what, got, err, want)
+		}
+		if lines+looks > most || records > 0 {
+			t.Errorf("%s reads %d lines with %d looks, and %d records", what, lines, looks, records)
+		}
+	}
+	cost("those that work", 12, func() (got []string, err error) {
+		for i, err := range a.EachRun(t.Context(), RunRange{Status: Running}) {
+			if err != nil {
+				return nil, err
+			}
+			got = append(got, i.Run)
+		}
+		return got, nil
+	}, "2works2", "2works")
+	cost("those that have ended", 12, func() ([]string, error) {
+		list, err := a.ListEnded(t.Context())
+		return listed(list), err
+	}, "2c", "2b", "2a")
+	cost("those that ended some time ago", 24, func() ([]string, error) { return a.ListEndedRuns(t.Context(), time.Nanosecond, time.Hour) }, "2c", "2b", "2a")
+	cost("the newest", firstLines+4, func() ([]string, error) {
+		list, err := a.ListNewest(t.Context(), "", 2)
+		return listed(list), err
+	}, "3fork2", "3fork")
+	cost("those whose ids begin so", firstLines+4, func() ([]string, error) {
+		list, err := a.ListNewest(t.Context(), "1park00999", 3)
+		return listed(list), err
+	}, "1park009999", "1park009998", "1park009997")
+	cost("forks", 4, func() (got []string, err error) {
+		forks, err := ListForks(t.Context(), a, "2b")
+		for _, f := range forks {
+			got = append(got, f.String())
+		}
+		return got, err
+	}, "3fork2@2", "3fork@2")
+	cost("how many there are", 12, func() ([]string, error) {
+		count, err := a.CountRuns(t.Context())
+		return []string{fmt.Sprint(count)}, err
+	}, "map[done:3 paused:2 running:2 waiting:10000]")
+}
+
 // compileQuestions returns a graph whose nodes ask all at once.
 func compileQuestions(t *testing.T, prompt string, n int) *graph.Graph {
 	t.Helper()

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"raddle.dev/flow"
 	"raddle.dev/graph"
@@ -84,6 +85,26 @@ func (a *Archive) ListRuns(ctx context.Context, prefix string) (infos []Info, er
 			return nil, err
 		}
 		infos = append(infos, i)
+	}
+	return infos, nil
+}
+
+// ListNewest returns at most n runs whose ids begin with prefix, newest first. It reads little more than them.
+func (a *Archive) ListNewest(ctx context.Context, prefix string, n int) (infos []Info, err error) {
+	var r RunRange
+	if prefix != "" {
+		r.Below = prefix + string(utf8.MaxRune)
+	}
+	for i, err := range a.EachRun(ctx, r) {
+		if err != nil {
+			return nil, err
+		}
+		if len(infos) == n || i.Run < prefix {
+			break
+		}
+		if strings.HasPrefix(i.Run, prefix) {
+			infos = append(infos, i)
+		}
 	}
 	return infos, nil
 }
