@@ -13,8 +13,8 @@ import (
 
 // An Asked is a question without an answer, with its place and its time.
 type Asked struct {
-	// Question is what is asked. Part says that it is not complete: of one that a later record only names, it has ID and
-	// Prompt.
+	// Question is what is asked. Part says that it is not complete: of one that a later record only names, it has ID
+	// and Prompt.
 	Question graph.Question
 	Part     bool
 

@@ -13,8 +13,8 @@ type Index interface {
 	// ListLines returns lines, the greatest Order first, and those of one order by Thread, descending.
 	ListLines(ctx context.Context, r LineRange) ([]Line, error)
 
-	// ListWaiting returns lines with a Wait, the smallest first, and those of one Wait by Thread. Its cost does not grow
-	// with the number of others.
+	// ListWaiting returns lines with a Wait, the smallest first, and those of one Wait by Thread. Its cost does not
+	// grow with the number of others.
 	ListWaiting(ctx context.Context, r WaitRange) ([]Line, error)
 
 	// ListForks returns the lines whose Parent is one of these threads, by Thread.
@@ -63,8 +63,8 @@ type LineRange struct {
 	// Prefix selects threads whose names begin with it.
 	Prefix string
 
-	// Below and BelowThread are the Order and the Thread of a line: only those that come after it are selected. If Below
-	// is "", all. If BelowThread is "", those with the order Below are left out.
+	// Below and BelowThread are the Order and the Thread of a line: only those that come after it are selected. If
+	// Below is "", all. If BelowThread is "", those with the order Below are left out.
 	Below       string
 	BelowThread string
 
@@ -80,8 +80,8 @@ type LineRange struct {
 
 // A WaitRange selects lines with a Wait. The zero WaitRange is all of them.
 type WaitRange struct {
-	// After and AfterThread are the Wait and the Thread of a line: only those that come after it are selected. If After is
-	// 0, all.
+	// After and AfterThread are the Wait and the Thread of a line: only those that come after it are selected. If After
+	// is 0, all.
 	After       int64
 	AfterThread string
 

@@ -411,8 +411,9 @@ func fillLine(ctx context.Context, st journal.Store, index journal.Index, thread
 	return l, explainStoreError(ctx, index.FillLine(ctx, *line))
 }
 
-// CheckLine returns what is wrong with the line of a thread, in words: that it is not what its records say; "": nothing,
-// or there is none. Of a thread whose first records were removed, it does not know it. The error is that of the store.
+// CheckLine returns what is wrong with the line of a thread, in words: that it is not what its records say; "":
+// nothing, or there is none. Of a thread whose first records were removed, it does not know it. The error is that of
+// the store.
 func CheckLine(ctx context.Context, st journal.Store, thread string) (fault string, err error) {
 	index, ok := st.(journal.Index)
 	if !ok || !isRunThread(thread) {
@@ -497,50 +498,50 @@ func (a *Archive) CountAllRuns(ctx context.Context) (n int, err error) {
 // countJobs corrects the number of runs by their recorded status: that of runs whose last drive has not recorded its
 // end, and of those that servers are to continue, says their state of now.
 func (s *Store) countJobs(ctx context.Context, count map[string]int, index journal.Index) error {
-	jobs := &jobSet{store: s}
-	correct := func(from *journal.Line) error {
-		l, known := decodeLine(from)
-		if !known {
-			return nil
+	move := func(from, to string, n int) {
+		if count[from] -= n; count[from] <= 0 {
+			delete(count, from)
 		}
-		l.ApplyLease(from.Lease)
-		i, err := s.describeListed(ctx, l.RunInfo, jobs)
-		if err != nil || i.Status == from.Status {
-			return err
+		if n > 0 {
+			count[to] += n
 		}
-		if count[from.Status]--; count[from.Status] <= 0 {
-			delete(count, from.Status)
-		}
-		count[i.Status]++
-		return nil
 	}
-	driven := journal.LineRange{Statuses: []string{Crashed}}
-	list, err := index.ListLines(ctx, driven)
+	list, err := index.ListLines(ctx, journal.LineRange{Statuses: []string{Crashed}})
 	if err != nil {
 		return explainStoreError(ctx, err)
 	}
+	jobs := &jobSet{store: s}
+	if err := jobs.readJobs(ctx, list); err != nil {
+		return err
+	}
 	for i := range list {
-		if err := correct(&list[i]); err != nil {
+		l, known := decodeLine(&list[i])
+		if !known {
+			continue
+		}
+		l.ApplyLease(list[i].Lease)
+		info, err := s.describeListed(ctx, l.RunInfo, jobs)
+		if err != nil {
 			return err
 		}
+		move(list[i].Status, info.Status, 1)
 	}
 	q := QueueOf(s)
 	if q == nil {
 		return nil
 	}
-	all, err := q.ListJobs(ctx, false)
+	measured, err := q.MeasureJobs(ctx)
 	if err != nil {
 		return explainStoreError(ctx, err)
 	}
-	for i := range all {
-		jobs.noteJob(&all[i])
-		from, ok, err := index.ReadLine(ctx, all[i].Thread)
-		if err == nil && ok && from.Status != Crashed {
-			err = correct(&from)
+	for _, status := range []string{graph.Waiting.String(), graph.Paused.String(), graph.Canceled.String()} {
+		n := measured.ByStatus[status]
+		queued := n.Due + n.Held
+		if status != graph.Waiting.String() { // those that wait for a time are not queued
+			queued += n.Later
 		}
-		if err != nil {
-			return explainStoreError(ctx, err)
-		}
+		move(status, Queued, queued)
+		move(status, GivenUp, n.GivenUp)
 	}
 	return nil
 }
