@@ -348,6 +348,57 @@ func TestCostOfSomeRuns(t *testing.T) {
 	}, "map[done:3 paused:2 running:2 waiting:10000]")
 }
 
+// The tree of runs is the same from the index as from the records, and a part of it costs what it shows.
+func TestTreeOfRuns(t *testing.T) {
+	a, counted, st := openCounted(t)
+	ids := parkRuns(t, st, 3000)
+	fork := func(from string, at int64, into string) {
+		t.Helper()
+		if err := history.Fork(t.Context(), st, from, at, into); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fork("1park002990", 2, "3b")
+	fork("1park002990", 1, "3a")
+	fork("3b", 0, "3c")
+	fork("1park000001", 0, "4gone")
+	fork("4gone", 0, "4left")
+	turn := graph.Input{Thread: NameSession("asking", "main"), Run: "9turn", Label: "asking"}
+	if _, err := (&graph.Runner{Graph: compileAsking(t), Store: st}).Invoke(t.Context(), turn); err != nil {
+		t.Fatal(err)
+	}
+	fork(turn.Thread, 0, turn.Thread+"~2")
+	fork("3a", 0, "5x") // a circle
+	fork("5x", 0, "5y")
+	for _, id := range []string{"4gone", "5x"} {
+		if _, err := a.RemoveRun(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fork("5y", 0, "5x")
+	want, wantDepths, err := st.listLineage(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	counted.takeCost(slices.Values(ids))
+	for _, enough := range []int{0, 5} {
+		got, depths, err := a.ListRunTree(t.Context(), enough)
+		if err != nil || len(got) < min(max(enough, 1), len(want)) {
+			t.Fatal(err, len(got))
+		}
+		for i := range got {
+			got[i].line = nil
+		}
+		if d := cmp.Diff(want[:len(got)], got, cmp.AllowUnexported(Info{})); d != "" || !slices.Equal(depths, wantDepths[:len(got)]) {
+			t.Errorf("of %d, the tree is another one (-records +index):\n%.3000s\n%v, want %v", enough, d, depths, wantDepths[:len(got)])
+		}
+		lines, _, records := counted.takeCost(slices.Values(ids))
+		if enough > 0 && (lines > firstLines+20 || len(got) > firstLines+20) || records > 0 || enough == 0 && len(got) != len(want) {
+			t.Errorf("a tree of %d runs of %d reads %d lines and %d records", len(got), len(want), lines, records)
+		}
+	}
+}
+
 // compileQuestions returns a graph whose nodes ask all at once.
 func compileQuestions(t *testing.T, prompt string, n int) *graph.Graph {
 	t.Helper()

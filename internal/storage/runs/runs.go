@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -107,52 +106,6 @@ func (a *Archive) ListNewest(ctx context.Context, prefix string, n int) (infos [
 		}
 	}
 	return infos, nil
-}
-
-// ListRunTree returns the runs of ListRuns as a tree, with their depths: each fork follows the run
-// that it was forked from. Runs that are not forks are newest first; forks of one run are in the
-// order of the points at which they were forked.
-func (a *Archive) ListRunTree(ctx context.Context) (infos []Info, depths []int, err error) {
-	st, err := a.StoreToRead()
-	if st == nil || err != nil {
-		return nil, nil, err
-	}
-	trees, err := history.Lineage(ctx, st, "")
-	if err != nil {
-		return nil, nil, err
-	}
-	trees = slices.DeleteFunc(trees, func(b history.Branch) bool { return !isRunThread(b.Thread) })
-	slices.SortStableFunc(trees, func(a, b history.Branch) int { return strings.Compare(RunOf(a.Thread, a.Run), RunOf(b.Thread, b.Run)) })
-	jobs := &jobSet{store: st}
-	var add func(b history.Branch, depth int) error
-	add = func(b history.Branch, depth int) error {
-		var i Info
-		err := b.Damage
-		if err == nil {
-			err = st.completeInfo(ctx, &b.RunInfo)
-		}
-		if err == nil {
-			i, err = st.describeListed(ctx, b.RunInfo, jobs)
-		}
-		if IsDamage(err) {
-			i = damagedInfo(Info{Run: b.Thread}, err)
-			err = nil
-		}
-		infos = append(infos, i)
-		depths = append(depths, depth)
-		for _, fork := range b.Forks {
-			if err == nil {
-				err = add(fork, depth+1)
-			}
-		}
-		return err
-	}
-	for _, b := range slices.Backward(trees) {
-		if err := add(b, 0); err != nil {
-			return nil, nil, err
-		}
-	}
-	return infos, depths, nil
 }
 
 // describeAgain describes the newest run of a thread as the store lists it now, or returns i if there is no such thread
