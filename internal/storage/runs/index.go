@@ -495,6 +495,23 @@ func (a *Archive) CountAllRuns(ctx context.Context) (n int, err error) {
 	return n, err
 }
 
+// listFewLines returns all lines with a status, of which there are few, and those that say nothing. It asks for pages:
+// without a limit, a store may read all its lines to find them.
+func listFewLines(ctx context.Context, index journal.Index, status string) (list []journal.Line, err error) {
+	for r := (journal.LineRange{Statuses: []string{status}, Limit: firstLines}); ; r.Limit = maxLines {
+		page, err := index.ListLines(ctx, r)
+		if err != nil {
+			return nil, explainStoreError(ctx, err)
+		}
+		list = append(list, page...)
+		if len(page) < r.Limit {
+			return list, nil
+		}
+		r.Below = page[len(page)-1].Order
+		r.BelowThread = page[len(page)-1].Thread
+	}
+}
+
 // countJobs corrects the number of runs by their recorded status: that of runs whose last drive has not recorded its
 // end, and of those that servers are to continue, says their state of now.
 func (s *Store) countJobs(ctx context.Context, count map[string]int, index journal.Index) error {
@@ -506,9 +523,9 @@ func (s *Store) countJobs(ctx context.Context, count map[string]int, index journ
 			count[to] += n
 		}
 	}
-	list, err := index.ListLines(ctx, journal.LineRange{Statuses: []string{Crashed}})
+	list, err := listFewLines(ctx, index, Crashed)
 	if err != nil {
-		return explainStoreError(ctx, err)
+		return err
 	}
 	jobs := &jobSet{store: s}
 	if err := jobs.readJobs(ctx, list); err != nil {

@@ -94,9 +94,9 @@ func (w *openWalk) findMarks(ctx context.Context) error {
 	if !ok {
 		return nil
 	}
-	marks, err := index.ListLines(ctx, journal.LineRange{Statuses: []string{undecidedMark}})
+	marks, err := listFewLines(ctx, index, undecidedMark)
 	if err != nil {
-		return explainStoreError(ctx, err)
+		return err
 	}
 	w.foreign = map[string]bool{}
 	for i := range marks {
@@ -238,7 +238,7 @@ func (s *Store) readUnlisted(ctx context.Context) (unlisted []journal.Line, dama
 		}
 		return unlisted, damaged, nil
 	}
-	for r := (journal.LineRange{Statuses: []string{}, Limit: maxLines}); ; {
+	for r := (journal.LineRange{Statuses: []string{}, Limit: firstLines}); ; {
 		page, err := index.ListLines(ctx, r)
 		if err != nil {
 			return nil, nil, explainStoreError(ctx, err)
