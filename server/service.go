@@ -51,6 +51,7 @@ type Service struct {
 
 	mu       sync.Mutex // guards the fields below
 	drives   map[string]*drive
+	meter    *runs.Meter
 	waiting  []string       // ids of queued runs, in order
 	busy     int            // drives that use a place
 	finished int            // drives that have ended
@@ -83,6 +84,9 @@ func New(p *app.Process, o Options) (*Service, error) {
 	if s.files, err = openStateFiles(filepath.Join(p.Dirs.State, "serve"), p.Runs.StoreURL()); err != nil {
 		return nil, err
 	}
+	if s.meter, err = p.Runs.StartMeter(); err != nil {
+		return nil, err
+	}
 	s.worker = openWorker(s, runs.QueueOf(st))
 	if err := s.recovery.start(s); err != nil {
 		return nil, err
@@ -101,6 +105,9 @@ func (s *Service) Process() *app.Process { return s.process }
 
 // Totals returns what the service has counted since it was started.
 func (s *Service) Totals() *Totals { return &s.totals }
+
+// Meter returns how long what this process records has taken since the service was made.
+func (s *Service) Meter() *runs.Meter { return s.meter }
 
 // CountDrives returns how many runs are driven, and how many wait for a place.
 func (s *Service) CountDrives() (driven, queued int) {

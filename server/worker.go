@@ -226,6 +226,7 @@ func (w *worker) take(ctx context.Context) {
 	w.noteStore(ctx, err)
 	for i := range list {
 		job := &list[i]
+		s.meter.Queue.AddTime(job.Waited)
 		if job.Attempts > maxAttempts {
 			w.giveUp(job)
 			continue

@@ -19,6 +19,8 @@ var indexCases = []storeCase{
 	{"FillLine", fillLine},
 	{"WhichLines", whichLines},
 	{"PagesOfLines", pagesOfLines},
+	{"WaitingLines", waitingLines},
+	{"LinesOfForks", linesOfForks},
 	{"CountLines", countLines},
 	{"LinesOfDeletedThreads", linesOfDeletedThreads},
 	{"LineWithAJob", lineWithAJob},
@@ -231,6 +233,102 @@ func pagesOfLines(h *harness) {
 		}
 		if d := cmp.Diff(whole, all); d != "" || len(all) != n {
 			h.Errorf("in pages of %d there are %d lines (-whole +pages):\n%s", size, len(all), d)
+		}
+	}
+}
+
+func waitingLines(h *harness) {
+	for i := range 40 {
+		l := newLine(fmt.Sprintf("t%02d", i), "waiting", "x")
+		l.Wait = int64(1e15) - int64(i/4) // four with each
+		if i%10 == 0 {
+			l.Wait = 0
+		}
+		h.mustAppendLine(l, 0, journal.KindStart)
+	}
+	h.mustAppendPlain("u", 0, journal.KindStart)
+	changed := newLine("t01", "done", "x")
+	h.mustAppendLine(changed, 1, journal.KindEnd)
+	changed = newLine("t02", "waiting", "x")
+	changed.Wait = 7
+	h.mustAppendLine(changed, 1, journal.KindEnd)
+	h.wantLine(changed)
+	filled := newLine("u", "paused", "")
+	filled.Wait = 8
+	if err := h.index().FillLine(h.Context(), filled); err != nil {
+		h.Fatal(err)
+	}
+	for _, thread := range []string{"t03", "t35"} {
+		if err := h.s.Prune(h.Context(), thread, 10); err != nil {
+			h.Fatal(err)
+		}
+	}
+	h.mustAppendPlain("t34", 1, journal.KindEnd) // a line that says nothing waits for nothing
+	want := []string{"t02", "u"}
+	for i := 36; i >= 4; i -= 4 {
+		for n := i; n < i+4; n++ {
+			if n%10 != 0 && n != 34 && n != 35 {
+				want = append(want, fmt.Sprintf("t%02d", n))
+			}
+		}
+	}
+	for _, size := range []int{0, 1, 3, 100} {
+		var got []string
+		for r := (journal.WaitRange{Limit: size}); ; {
+			page, err := h.index().ListWaiting(h.Context(), r)
+			if err != nil {
+				h.Fatal(err)
+			}
+			for _, l := range page {
+				got = append(got, l.Thread)
+				r.After = l.Wait
+				r.AfterThread = l.Thread
+			}
+			if size == 0 || len(page) < size {
+				break
+			}
+		}
+		if d := cmp.Diff(want, got); d != "" {
+			h.Errorf("what waits, in pages of %d (-want +got):\n%s", size, d)
+		}
+	}
+}
+
+func linesOfForks(h *harness) {
+	for thread, parent := range map[string]string{"a": "", "b": "a", "c": "a", "d": "b", "e": "a", "f": "x\x00é", "g": "a"} {
+		l := newLine(thread, "done", "x")
+		l.Parent = parent
+		h.mustAppendLine(l, 0, journal.KindFork)
+		h.wantLine(l)
+	}
+	h.mustAppendLine(newLine("e", "done", "x"), 1, journal.KindEnd)
+	if err := h.s.Prune(h.Context(), "g", 10); err != nil {
+		h.Fatal(err)
+	}
+	many := []string{"a", "a", "x\x00é"}
+	for i := range 100 {
+		many = append(many, fmt.Sprint(i))
+	}
+	for _, c := range []struct {
+		parents []string
+		want    string
+	}{
+		{nil, ""},
+		{[]string{"a"}, "b c"},
+		{[]string{"nosuch", ""}, ""},
+		{[]string{"b", "a"}, "b c d"},
+		{many, "b c f"},
+	} {
+		list, err := h.index().ListForks(h.Context(), c.parents)
+		if err != nil {
+			h.Fatal(err)
+		}
+		var names []string
+		for _, l := range list {
+			names = append(names, l.Thread)
+		}
+		if got := strings.Join(names, " "); got != c.want {
+			h.Errorf("the forks of %q are %q, want %q", c.parents, got, c.want)
 		}
 	}
 }

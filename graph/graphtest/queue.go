@@ -443,6 +443,14 @@ func givenUp(h *harness) {
 	if err != nil || len(list) != 1 || list[0].Thread != "t" || !list[0].GivenUp || list[0].Reasons != "enough\n" {
 		h.Errorf("given up are %+v (%v)", list, err)
 	}
+	m, err := h.queue().MeasureJobs(h.Context())
+	if n := m.ByStatus[""]; err != nil || n != (journal.JobCounts{Held: 1, GivenUp: 1}) || m.Lag != 0 {
+		h.Errorf("the jobs are measured as %+v (%v)", m, err)
+	}
+	some, err := h.queue().ReadJobs(h.Context(), []string{"u", "nosuch", "t", "t"})
+	if err != nil || len(some) != 2 || some[0].Thread != "t" || !some[0].GivenUp || some[1].Thread != "u" || some[1].GivenUp {
+		h.Errorf("some are %+v (%v)", some, err)
+	}
 	job.Token = "person"
 	h.mustAppendJob(job, leaseLong, 1, journal.KindClaim)
 	if list, err := h.queue().ListJobs(h.Context(), true); err != nil || len(list) != 0 {

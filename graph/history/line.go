@@ -12,7 +12,7 @@ import (
 
 // A Line is what a listing shows of the newest run of a thread, from its records, one after the other. Unlike that of
 // [Describe], it names the run, also while a drive works on it. The zero Line has no record. It must not be copied with
-// its Questions shared: Add replaces them, and changes none of them.
+// its Questions and Asked shared: Add replaces them, and changes none of them.
 type Line struct {
 	// RunInfo is that of the run. Its Status is Crashed while no drive has recorded that it stopped: ApplyLease says
 	// whether one works.
@@ -27,6 +27,10 @@ type Line struct {
 	Active  time.Duration
 	Driving bool
 	Last    int64
+
+	// Asked are the questions of the run that have no answer, also while a drive works, without timers: in the order of
+	// Questions if the run waits, otherwise the newest last.
+	Asked []Asked
 }
 
 // Add adds the next record of the thread. After an error the line must not be used.
@@ -57,7 +61,10 @@ func (l *Line) Add(r *journal.Record) error {
 		l.Reason = ""
 		l.Questions = nil
 		l.Due = time.Time{}
-		return nil
+		return l.addAsked(r, &b)
+	}
+	if err := l.addAsked(r, &b); err != nil {
+		return err
 	}
 	switch r.Kind {
 	case journal.KindClaim:

@@ -13,6 +13,13 @@ type Index interface {
 	// ListLines returns lines, the greatest Order first, and those of one order by Thread, descending.
 	ListLines(ctx context.Context, r LineRange) ([]Line, error)
 
+	// ListWaiting returns lines with a Wait, the smallest first, and those of one Wait by Thread. Its cost does not
+	// grow with the number of others.
+	ListWaiting(ctx context.Context, r WaitRange) ([]Line, error)
+
+	// ListForks returns the lines whose Parent is one of these threads, by Thread.
+	ListForks(ctx context.Context, parents []string) ([]Line, error)
+
 	// ReadLine returns the line of a thread; ok is false if there is no such thread.
 	ReadLine(ctx context.Context, thread string) (line Line, ok bool, err error)
 
@@ -37,6 +44,12 @@ type Line struct {
 	Status string
 	Label  string
 
+	// Wait is where a list of what waits has it: the smallest comes first. 0: it is in no such list.
+	Wait int64
+
+	// Parent is a thread below which a list has it; "": none.
+	Parent string
+
 	// Details is all else that a list shows.
 	Details []byte
 
@@ -50,8 +63,8 @@ type LineRange struct {
 	// Prefix selects threads whose names begin with it.
 	Prefix string
 
-	// Below and BelowThread are the Order and the Thread of a line: only those that come after it are selected. If Below
-	// is "", all. If BelowThread is "", those with the order Below are left out.
+	// Below and BelowThread are the Order and the Thread of a line: only those that come after it are selected. If
+	// Below is "", all. If BelowThread is "", those with the order Below are left out.
 	Below       string
 	BelowThread string
 
@@ -60,6 +73,17 @@ type LineRange struct {
 
 	// Label selects lines with this one; "": all.
 	Label string
+
+	// Limit is the largest number of lines. If 0, there is no limit.
+	Limit int
+}
+
+// A WaitRange selects lines with a Wait. The zero WaitRange is all of them.
+type WaitRange struct {
+	// After and AfterThread are the Wait and the Thread of a line: only those that come after it are selected. If After
+	// is 0, all.
+	After       int64
+	AfterThread string
 
 	// Limit is the largest number of lines. If 0, there is no limit.
 	Limit int

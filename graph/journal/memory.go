@@ -116,6 +116,27 @@ func (m *Memory) ReadLine(ctx context.Context, thread string) (Line, bool, error
 
 // ListLines implements Index. It looks at every line.
 func (m *Memory) ListLines(ctx context.Context, r LineRange) ([]Line, error) {
+	return m.selectLines(ctx, r.Limit, r.Selects, func(a, b *Line) int {
+		return cmp.Or(cmp.Compare(b.Order, a.Order), cmp.Compare(b.Thread, a.Thread))
+	})
+}
+
+// ListWaiting implements Index. It looks at every line.
+func (m *Memory) ListWaiting(ctx context.Context, r WaitRange) ([]Line, error) {
+	after := Line{Thread: r.AfterThread, Wait: r.After}
+	order := func(a, b *Line) int { return cmp.Or(cmp.Compare(a.Wait, b.Wait), cmp.Compare(a.Thread, b.Thread)) }
+	waits := func(l *Line) bool { return l.Wait > 0 && (r.After == 0 || order(l, &after) > 0) }
+	return m.selectLines(ctx, r.Limit, waits, order)
+}
+
+// ListForks implements Index. It looks at every line.
+func (m *Memory) ListForks(ctx context.Context, parents []string) ([]Line, error) {
+	isFork := func(l *Line) bool { return l.Parent != "" && slices.Contains(parents, l.Parent) }
+	return m.selectLines(ctx, 0, isFork, func(a, b *Line) int { return cmp.Compare(a.Thread, b.Thread) })
+}
+
+// selectLines returns the first lines that are wanted, in an order; a limit of 0 is none.
+func (m *Memory) selectLines(ctx context.Context, limit int, wanted func(*Line) bool, order func(a, b *Line) int) ([]Line, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -123,15 +144,17 @@ func (m *Memory) ListLines(ctx context.Context, r LineRange) ([]Line, error) {
 	defer m.mu.RUnlock()
 	var list []Line
 	for _, l := range m.lines {
-		if r.Selects(&l) {
-			l.Details = bytes.Clone(l.Details)
-			l.Lease = m.currentLease(l.Thread)
+		if wanted(&l) {
 			list = append(list, l)
 		}
 	}
-	slices.SortFunc(list, func(a, b Line) int { return cmp.Or(cmp.Compare(b.Order, a.Order), cmp.Compare(b.Thread, a.Thread)) })
-	if r.Limit > 0 && len(list) > r.Limit {
-		list = list[:r.Limit]
+	slices.SortFunc(list, func(a, b Line) int { return order(&a, &b) })
+	if limit > 0 && len(list) > limit {
+		list = list[:limit]
+	}
+	for i := range list {
+		list[i].Details = bytes.Clone(list[i].Details)
+		list[i].Lease = m.currentLease(list[i].Thread)
 	}
 	return list, nil
 }

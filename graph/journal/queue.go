@@ -22,14 +22,15 @@ import (
 // called twice without harm.
 type Queue interface {
 	Jobs
+	JobLists
 	Workers
 }
 
 // Notices may be implemented by a Queue whose workers need not only look now and then.
 type Notices interface {
 	// ListenJobs calls changed, one call after the other, when it begins to listen and whenever a job may have become
-	// free to take, by any process. It returns when ctx ends. It may call changed without a reason, and what is due later
-	// or was said while the store was away is not told: a worker looks now and then, too.
+	// free to take, by any process. It returns when ctx ends. It may call changed without a reason, and what is due
+	// later or was said while the store was away is not told: a worker looks now and then, too.
 	ListenJobs(ctx context.Context, changed func())
 }
 
@@ -51,9 +52,18 @@ type Jobs interface {
 
 	// ReturnJob lets a job wait for a worker again. It does nothing if the job has another token.
 	ReturnJob(ctx context.Context, thread, token string, r Return) error
+}
 
+// JobLists show the jobs of a Queue.
+type JobLists interface {
 	// ReadJob returns the job of a thread; ok is false if there is none.
 	ReadJob(ctx context.Context, thread string) (job DriveJob, ok bool, err error)
+
+	// ReadJobs returns the jobs of some threads, by thread; those that have none are left out.
+	ReadJobs(ctx context.Context, threads []string) ([]DriveJob, error)
+
+	// MeasureJobs says how much there is to do, in one look at all jobs.
+	MeasureJobs(ctx context.Context) (QueueMeasure, error)
 
 	// ListJobs returns all jobs, or only those that are given up, by thread.
 	ListJobs(ctx context.Context, givenUp bool) ([]DriveJob, error)
@@ -99,6 +109,9 @@ type DriveJob struct {
 	// Due is when the job may be taken.
 	Due time.Time
 
+	// Waited is for how long the job had been due when it was taken. TakeJobs sets it.
+	Waited time.Duration
+
 	// Attempts is how often the thread was tried since a person has touched it, with the attempt of Worker.
 	Attempts int
 
@@ -107,6 +120,24 @@ type DriveJob struct {
 
 	// GivenUp reports that no worker takes the job, until someone continues the thread.
 	GivenUp bool
+}
+
+// A QueueMeasure says how much there is to do. The zero QueueMeasure is nothing.
+type QueueMeasure struct {
+	// Lag is for how long the job has been due that no worker holds, or whose worker has lost it, and that has been due
+	// longest; 0: there is none.
+	Lag time.Duration
+
+	// ByStatus are the numbers of jobs by the status of the lines of their threads, in a store that is an Index.
+	ByStatus map[string]JobCounts
+}
+
+// JobCounts are numbers of jobs.
+type JobCounts struct {
+	Due     int // no worker holds them
+	Later   int // the same, and they are not due
+	Held    int // by a worker
+	GivenUp int
 }
 
 // A Renewal is a job that its worker still has.

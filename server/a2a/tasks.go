@@ -105,11 +105,15 @@ func (t *tasks) ListTasks(ctx context.Context, req *a2a.ListTasksRequest) (*a2a.
 	if size < 1 || size > maxTasks {
 		return nil, a2a.NewError(a2a.ErrInvalidParams, fmt.Sprintf("the page size %d must be from 1 to %d", size, maxTasks))
 	}
-	all, err := t.service.Process().Runs.ListRuns(ctx, "")
-	if err != nil {
-		return nil, t.explainError(err)
+	var all []runs.Info
+	for i, err := range t.service.Process().Runs.EachRun(ctx, runs.RunRange{Agent: t.agent.Name}) {
+		if err != nil {
+			return nil, t.explainError(err)
+		}
+		if t.isListed(&i, req) {
+			all = append(all, i)
+		}
 	}
-	all = slices.DeleteFunc(all, func(i runs.Info) bool { return !t.isListed(&i, req) })
 	slices.SortStableFunc(all, func(a, b runs.Info) int { return cmp.Compare(positionOf(&b), positionOf(&a)) })
 	page := &a2a.ListTasksResponse{Tasks: []*a2a.Task{}, TotalSize: len(all)}
 	after, err := base64.RawURLEncoding.DecodeString(req.PageToken)

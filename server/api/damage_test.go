@@ -39,6 +39,13 @@ nodes:
 	if n, err := changed.RowsAffected(); n != 1 || err != nil {
 		t.Fatalf("%d records changed, %v", n, err)
 	}
+	// Lists read the index alone: it says what was written before the damage, until it is written again.
+	if text := jsonText(t, w.get(200, "GET", "/questions", "")["items"]); !strings.Contains(text, ids[0]) || !strings.Contains(text, bad) || !strings.Contains(text, ids[2]) {
+		t.Errorf("questions of %v: %s", ids, text)
+	}
+	if _, err := db.ExecContext(t.Context(), "UPDATE line SET status = '', wait = 0"); err != nil {
+		t.Fatal(err)
+	}
 	questions := w.get(200, "GET", "/questions", "")
 	if text := jsonText(t, questions["items"]); strings.Contains(text, bad) || !strings.Contains(text, ids[0]) || !strings.Contains(text, ids[2]) {
 		t.Errorf("questions of %v without %s: %s", ids, bad, text)

@@ -24,9 +24,14 @@ type Paging struct {
 func (p Paging) readCursor() (key string, err error) {
 	last, err := base64.RawURLEncoding.DecodeString(p.Cursor)
 	if err != nil || !utf8.Valid(last) || strings.ContainsFunc(string(last), unicode.IsControl) {
-		return "", newProblem(http.StatusBadRequest, "wrong-cursor", "the cursor is not one of this list")
+		return "", newCursorProblem()
 	}
 	return string(last), nil
+}
+
+// newCursorProblem returns the error about a cursor that cannot be read.
+func newCursorProblem() error {
+	return newProblem(http.StatusBadRequest, "wrong-cursor", "the cursor is not one of this list")
 }
 
 // writeCursor returns the cursor of the page after the item with a key.

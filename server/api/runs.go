@@ -376,28 +376,52 @@ type QuestionPage struct {
 	Damaged []runs.Info `json:"damaged,omitempty" nullable:"false" doc:"the runs whose journals cannot be read; they may have questions too"`
 }
 
+// A questionCursor is where a page of questions begins: after a run, and in the next one after some of its questions, if
+// that is still the run with this thread.
+type questionCursor struct {
+	After runs.OpenPoint `json:"after"`
+	In    string         `json:"in,omitempty"`
+	Seen  int            `json:"seen,omitempty"`
+}
+
 func (h *handler) listQuestions(ctx context.Context, in *Paging) (*body[QuestionPage], error) {
-	open, damaged, err := h.process.Runs.ListOpenRuns(ctx)
+	text, err := in.readCursor()
+	var at questionCursor
+	if err == nil && text != "" && json.Unmarshal([]byte(text), &at) != nil {
+		err = newCursorProblem()
+	}
 	if err != nil {
 		return nil, err
 	}
-	var list []overview.Question
-	places := map[string]int{} // of questions among those of their run
+	open, damaged, more, err := h.process.Runs.ListOpenRuns(ctx, at.After, in.Limit)
+	if err != nil {
+		return nil, err
+	}
+	page := QuestionPage{Page[overview.Question]{Items: []overview.Question{}}, damaged}
 	for i := range open {
-		for n, q := range overview.ListQuestions(&open[i]) {
-			places[q.Run+" "+q.Asked.ID] = n
-			list = append(list, q)
+		list := overview.ListQuestions(&open[i])
+		next := questionCursor{After: at.After, In: open[i].Point().Thread}
+		if next.In == at.In {
+			next.Seen = min(at.Seen, len(list))
 		}
+		taken := min(len(list)-next.Seen, in.Limit-len(page.Items))
+		page.Items = append(page.Items, list[next.Seen:next.Seen+taken]...)
+		if next.Seen += taken; next.Seen < len(list) {
+			page.Next, err = next.encode()
+			return &body[QuestionPage]{page}, err
+		}
+		at = questionCursor{After: open[i].Point()}
 	}
-	key := func(q *overview.Question) string {
-		return fmt.Sprintf("%020d %s %06d", q.Since.UnixNano(), q.Run, places[q.Run+" "+q.Asked.ID])
+	if more {
+		page.Next, err = at.encode()
 	}
-	slices.SortFunc(list, func(a, b overview.Question) int { return strings.Compare(key(&a), key(&b)) })
-	page, err := cut(*in, list, key, func(q *overview.Question, last string) bool { return key(q) > last })
-	if err != nil {
-		return nil, err
-	}
-	return &body[QuestionPage]{QuestionPage{page.Body, damaged}}, nil
+	return &body[QuestionPage]{page}, err
+}
+
+// encode returns the cursor as clients get it.
+func (c *questionCursor) encode() (string, error) {
+	text, err := json.Marshal(c)
+	return writeCursor(string(text)), err
 }
 
 type eventsInput struct {

@@ -33,9 +33,9 @@ func (g *Gateway) serveReady(w http.ResponseWriter, r *http.Request) {
 	writeText(w, http.StatusOK, "ready\n")
 }
 
-// runCounts are the numbers of runs by their status. A count lists the whole store, so that it counts for nine times as
-// long as it took: however often metrics are read, listing takes a tenth of the time at most. It is safe for concurrent
-// use.
+// runCounts are the numbers of runs by their status. A count of a store whose index is not complete lists all of it, so
+// that it counts for nine times as long as it took: however often metrics are read, listing takes a tenth of the time
+// at most. It is safe for concurrent use.
 type runCounts struct {
 	mu       sync.Mutex
 	byStatus map[string]int
@@ -74,6 +74,11 @@ func (g *Gateway) serveMetrics(w http.ResponseWriter, r *http.Request) {
 		writeProblem(w, http.StatusServiceUnavailable, "store-unavailable", "the store of runs does not answer")
 		return
 	}
+	load, err := s.ReadLoad(r.Context())
+	if err != nil {
+		writeProblem(w, http.StatusServiceUnavailable, "store-unavailable", "the store of runs does not answer")
+		return
+	}
 	var b bytes.Buffer
 	head := func(name, kind, help string) {
 		fmt.Fprintf(&b, "# HELP raddle_%s %s\n# TYPE raddle_%s %s\n", name, help, name, kind)
@@ -82,7 +87,7 @@ func (g *Gateway) serveMetrics(w http.ResponseWriter, r *http.Request) {
 		head(name, kind, help)
 		fmt.Fprintf(&b, "raddle_%s %v\n", name, v)
 	}
-	head("runs", "gauge", "Runs in the store by status, when raddle listed them last.")
+	head("runs", "gauge", "Runs in the store by status, when raddle counted them last.")
 	for _, status := range slices.Sorted(maps.Keys(byStatus)) {
 		fmt.Fprintf(&b, "raddle_runs{status=%q} %d\n", status, byStatus[status])
 	}
@@ -99,7 +104,19 @@ func (g *Gateway) serveMetrics(w http.ResponseWriter, r *http.Request) {
 	value("cost_dollars_total", "counter", "Cost of model calls whose price is known.", s.Totals().CostDollars())
 	value("tool_calls_total", "counter", "Calls of tools.", t.ToolCalls.Load())
 	value("tool_errors_total", "counter", "Calls of tools that failed.", t.ToolErrors.Load())
-	value("store_list_seconds", "gauge", "Time that the store took when raddle listed all runs last.", took.Seconds())
+	value("store_list_seconds", "gauge", "Time that the store took when raddle counted the runs last.", took.Seconds())
+	value("queue_lag_seconds", "gauge", "For how long the run has waited for a server, among those of the store, that has waited longest.", load.Lag.Seconds())
+	value("wait_seconds", "gauge", "For how long the run has waited for an answer that has waited longest.", load.Wait.Seconds())
+	value("given_up", "gauge", "Runs that no server tries again.", load.GivenUp)
+	m := s.Meter()
+	head("queue_wait_seconds", "histogram", "Time until this server took runs that were due.")
+	m.Queue.WriteText(&b, "raddle_queue_wait_seconds", "")
+	head("store_append_seconds", "histogram", "Time that the store took to append records of this process.")
+	m.Appends.WriteText(&b, "raddle_store_append_seconds", "")
+	head("model_call_seconds", "histogram", "Time of replies of models, with what was tried again.")
+	m.Models.WriteText(&b, "raddle_model_call_seconds", "model")
+	head("tool_call_seconds", "histogram", "Time of calls of tools.")
+	m.Tools.WriteText(&b, "raddle_tool_call_seconds", "tool")
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
 	_, _ = w.Write(b.Bytes())
 }

@@ -389,7 +389,7 @@ func confirmWithFault(t *testing.T, op *operation, fault graphtest.StoreFault, n
 	var all []runs.Info
 	for end := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
 		var err error
-		if open, _, err = s.service.Process().Runs.ListOpenRuns(t.Context()); err == nil {
+		if open, _, _, err = s.service.Process().Runs.ListOpenRuns(t.Context(), runs.OpenPoint{}, 0); err == nil {
 			all, err = s.service.Process().Runs.ListRuns(t.Context(), "")
 		}
 		if err != nil {

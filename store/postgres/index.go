@@ -21,13 +21,13 @@ const maxLabels = 500
 // rows of one stripe in the order of their statuses, so that two transactions never wait for each other in a circle.
 // Those of different sessions seldom have the same stripe, and do not wait for each other's commit.
 const (
-	writeLine = `, l AS (INSERT INTO raddle_line AS o (name, place, status, label, details)
-		SELECT $1, $%[1]d, $%[2]d, $%[3]d, $%[4]d FROM t
+	writeLine = `, l AS (INSERT INTO raddle_line AS o (name, place, status, label, details, wait, parent)
+		SELECT $1, $%[1]d, $%[2]d, $%[3]d, $%[4]d, $%[5]d, $%[6]d FROM t
 		ON CONFLICT (name) DO UPDATE SET place = EXCLUDED.place, status = EXCLUDED.status, label = EXCLUDED.label,
-			details = EXCLUDED.details, was = o.status
+			details = EXCLUDED.details, wait = EXCLUDED.wait, parent = EXCLUDED.parent, was = o.status
 		RETURNING status, was, 1 AS n), c AS (` + countLines + ")"
 
-	fillLine = `WITH l AS (UPDATE raddle_line SET place = $2, status = $3, label = $4, details = $5, was = ''
+	fillLine = `WITH l AS (UPDATE raddle_line SET place = $2, status = $3, label = $4, details = $5, wait = $6, parent = $7, was = ''
 		WHERE name = $1 AND status = '' RETURNING status, was, 1 AS n) ` + countLines
 
 	removeLines = `WITH d AS (DELETE FROM raddle_line WHERE name = ANY($1) RETURNING status),
@@ -43,10 +43,10 @@ const (
 // lineArgs returns the columns of a line but its name. One that no index can hold has no status: its records say what
 // there is.
 func lineArgs(l *journal.Line) []any {
-	if l.Status == "" || len(l.Order) > maxName || len(l.Status)+len(l.Label) > maxLabels {
+	if l.Status == "" || len(l.Order) > maxName || len(l.Parent) > maxName || len(l.Status)+len(l.Label) > maxLabels {
 		l = &journal.Line{Thread: l.Thread, Order: l.Thread}
 	}
-	return []any{[]byte(l.Order), []byte(l.Status), []byte(l.Label), orNull(l.Details)}
+	return []any{[]byte(l.Order), []byte(l.Status), []byte(l.Label), orNull(l.Details), l.Wait, []byte(l.Parent)}
 }
 
 // changeLine returns the part of an append that writes a line, and its arguments, which come after n others; "" if l is
@@ -55,7 +55,7 @@ func changeLine(l *journal.Line, n int) (text string, args []any) {
 	if l == nil {
 		return "", nil
 	}
-	return fmt.Sprintf(writeLine, n+1, n+2, n+3, n+4), lineArgs(l)
+	return fmt.Sprintf(writeLine, n+1, n+2, n+3, n+4, n+5, n+6), lineArgs(l)
 }
 
 // deleteLines deletes the lines of deleted threads. It is the last part of a transaction.
@@ -142,10 +142,40 @@ func selectLines(r journal.LineRange) (text string, args []any) {
 	return withLeases(text) + lineOrder, args
 }
 
+// ListWaiting implements journal.Index.
+func (s *Store) ListWaiting(ctx context.Context, r journal.WaitRange) (list []journal.Line, err error) {
+	limit := int64(math.MaxInt64)
+	if r.Limit > 0 {
+		limit = int64(r.Limit)
+	}
+	args := []any{limit}
+	after := ""
+	if r.After != 0 {
+		after = " AND (wait, name) > ($2, $3)"
+		args = append(args, r.After, []byte(r.AfterThread))
+	}
+	text := withLeases("SELECT * FROM raddle_line WHERE wait > 0" + after + " ORDER BY wait, name LIMIT $1")
+	err = s.runRead(ctx, func(c *pgx.Conn) (err error) {
+		list, err = queryLines(ctx, c, text+" ORDER BY wait, name", args...)
+		return err
+	})
+	return list, s.explainError("list waiting lines", err)
+}
+
+// ListForks implements journal.Index.
+func (s *Store) ListForks(ctx context.Context, parents []string) (list []journal.Line, err error) {
+	text := withLeases("SELECT * FROM raddle_line WHERE parent <> '' AND parent = ANY($1)")
+	err = s.runRead(ctx, func(c *pgx.Conn) (err error) {
+		list, err = queryLines(ctx, c, text+" ORDER BY l.name", listBytes(parents))
+		return err
+	})
+	return list, s.explainError("list forks", err)
+}
+
 // withLeases returns the statement that adds the leases to lines which another one selects. The limit of 1 keeps the
 // planner from reading all leases.
 func withLeases(text string) string {
-	return `SELECT l.name, l.place, l.status, l.label, l.details, e.owner, e.until, e.until <= clock_timestamp()
+	return `SELECT l.name, l.place, l.status, l.label, l.wait, l.parent, l.details, e.owner, e.until, e.until <= clock_timestamp()
 		FROM (` + text + ") l LEFT JOIN LATERAL (SELECT * FROM raddle_lease WHERE name = l.name LIMIT 1) e ON true"
 }
 
@@ -159,16 +189,17 @@ func queryLines(ctx context.Context, c *pgx.Conn, text string, args ...any) ([]j
 	var list []journal.Line
 	for rows.Next() {
 		var l journal.Line
-		var name, place, status, label, owner []byte
+		var name, place, status, label, parent, owner []byte
 		var until *time.Time
 		var expired *bool
-		if err := rows.Scan(&name, &place, &status, &label, &l.Details, &owner, &until, &expired); err != nil {
+		if err := rows.Scan(&name, &place, &status, &label, &l.Wait, &parent, &l.Details, &owner, &until, &expired); err != nil {
 			return nil, err
 		}
 		l.Thread = string(name)
 		l.Order = string(place)
 		l.Status = string(status)
 		l.Label = string(label)
+		l.Parent = string(parent)
 		if until != nil {
 			l.Lease = journal.Lease{Owner: string(owner), Until: *until, Expired: *expired}
 		}

@@ -56,15 +56,21 @@ func jobArgs(job *journal.DriveJob, ttl time.Duration) []any {
 
 // The statements of jobs.
 const (
-	jobColumns = "d.name, d.run, d.token, d.worker, d.queue, d.priority, d.format, d.due, d.attempts, d.reasons, d.given_up"
+	jobFields  = "d.name, d.run, d.token, d.worker, d.queue, d.priority, d.format, d.due, d.attempts, d.reasons, d.given_up"
+	jobColumns = jobFields + ", 0::bigint"
 
 	// now() is the beginning of the statement: unlike clock_timestamp(), an index serves it.
-	takeJobs = `WITH c AS (SELECT name FROM raddle_drive
+	takeJobs = `WITH c AS (SELECT name, due FROM raddle_drive
 			WHERE due <= now() AND NOT given_up AND format <= $3 AND queue = ANY($4)
 			ORDER BY priority DESC, due LIMIT $5 FOR UPDATE SKIP LOCKED)
 		UPDATE raddle_drive AS d SET worker = $1, token = $2 || d.name, due = clock_timestamp() + $6 * interval '1 microsecond',
 			attempts = d.attempts + 1, reasons = CASE WHEN d.worker = '' THEN d.reasons ELSE d.reasons || $7 || d.worker || $8 END
-		FROM c WHERE d.name = c.name RETURNING ` + jobColumns
+		FROM c WHERE d.name = c.name RETURNING ` + jobFields + ", (extract(epoch FROM clock_timestamp() - c.due) * 1000000)::bigint"
+
+	measureJobs = `SELECT coalesce(l.status, ''), count(*) FILTER (WHERE NOT given_up AND worker = '' AND due <= now()),
+		count(*) FILTER (WHERE NOT given_up AND worker = '' AND due > now()), count(*) FILTER (WHERE NOT given_up AND worker <> ''),
+		count(*) FILTER (WHERE given_up), coalesce((extract(epoch FROM now() - min(due) FILTER (WHERE NOT given_up)) * 1000000)::bigint, 0)
+		FROM raddle_drive d LEFT JOIN raddle_line l ON l.name = d.name GROUP BY 1`
 
 	renewJobs = "UPDATE raddle_drive SET due = clock_timestamp() + $2 * interval '1 microsecond' WHERE worker = $1 AND worker <> '' AND token = ANY($3)"
 
@@ -124,9 +130,9 @@ func queryJobs(ctx context.Context, c *pgx.Conn, text string, args ...any) ([]jo
 	var list []journal.DriveJob
 	for rows.Next() {
 		var name, run, token, worker, queue, reasons []byte
-		var priority, format, attempts int64
+		var priority, format, attempts, waited int64
 		var job journal.DriveJob
-		if err := rows.Scan(&name, &run, &token, &worker, &queue, &priority, &format, &job.Due, &attempts, &reasons, &job.GivenUp); err != nil {
+		if err := rows.Scan(&name, &run, &token, &worker, &queue, &priority, &format, &job.Due, &attempts, &reasons, &job.GivenUp, &waited); err != nil {
 			return nil, err
 		}
 		job.Thread = string(name)
@@ -138,6 +144,7 @@ func queryJobs(ctx context.Context, c *pgx.Conn, text string, args ...any) ([]jo
 		job.Priority = int(priority)
 		job.Format = int(format)
 		job.Attempts = int(attempts)
+		job.Waited = time.Duration(waited) * time.Microsecond
 		list = append(list, job)
 	}
 	return list, rows.Err()
@@ -208,6 +215,38 @@ func (s *Store) ReadJob(ctx context.Context, thread string) (job journal.DriveJo
 		return err
 	})
 	return job, ok, s.explainError(fmt.Sprintf("read the job of thread %q", thread), err)
+}
+
+// MeasureJobs implements journal.Queue.
+func (s *Store) MeasureJobs(ctx context.Context) (m journal.QueueMeasure, err error) {
+	err = s.runRead(ctx, func(c *pgx.Conn) error {
+		m = journal.QueueMeasure{ByStatus: map[string]journal.JobCounts{}}
+		rows, err := sendQuery(ctx, c, measureJobs)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var status []byte
+			var due, later, held, givenUp, lag int64
+			if err := rows.Scan(&status, &due, &later, &held, &givenUp, &lag); err != nil {
+				return err
+			}
+			m.ByStatus[string(status)] = journal.JobCounts{Due: int(due), Later: int(later), Held: int(held), GivenUp: int(givenUp)}
+			m.Lag = max(m.Lag, time.Duration(lag)*time.Microsecond)
+		}
+		return rows.Err()
+	})
+	return m, s.explainError("measure jobs", err)
+}
+
+// ReadJobs implements journal.Queue.
+func (s *Store) ReadJobs(ctx context.Context, threads []string) (list []journal.DriveJob, err error) {
+	err = s.runRead(ctx, func(c *pgx.Conn) (err error) {
+		list, err = queryJobs(ctx, c, "SELECT "+jobColumns+" FROM raddle_drive d WHERE name = ANY($1) ORDER BY name", listBytes(threads))
+		return err
+	})
+	return list, s.explainError("read jobs", err)
 }
 
 // ListJobs implements journal.Queue.

@@ -111,7 +111,15 @@ CREATE TABLE raddle_line_count ( -- how many lines have a status: the sum of its
 ) WITH (fillfactor = 20);
 INSERT INTO raddle_line_count SELECT status, 0, count(*) FROM raddle_line GROUP BY status;
 ANALYZE raddle_line, raddle_line_count;
-`, notices}
+`, notices, `
+LOCK TABLE raddle_thread IN SHARE ROW EXCLUSIVE MODE;
+ALTER TABLE raddle_line ADD COLUMN wait bigint NOT NULL DEFAULT 0, ADD COLUMN parent bytea NOT NULL DEFAULT '';
+UPDATE raddle_line SET place = name, status = '', label = '', details = NULL, was = NULL; -- their journals say the rest
+DELETE FROM raddle_line_count;
+INSERT INTO raddle_line_count SELECT status, 0, count(*) FROM raddle_line GROUP BY status;
+CREATE INDEX raddle_line_wait ON raddle_line (wait, name) WHERE wait > 0;
+CREATE INDEX raddle_line_parent ON raddle_line (parent) WHERE parent <> '';
+`}
 
 // schemaTable holds the version of the schema in its one row. It is locked while the schema changes.
 const schemaTable = "CREATE TABLE IF NOT EXISTS raddle_schema (version integer NOT NULL)"

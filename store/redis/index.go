@@ -15,10 +15,12 @@ import (
 var _ journal.Index = (*Store)(nil)
 
 // The keys of lines. The fields of a line are place (journal.Line.Order), status, label and details, in the hash of its
-// thread. Its name in the sorted sets is nameLine.
+// thread. Its name in the sorted sets is nameLine. Those that wait have the fields wait and parent too.
 const (
 	keyCounts   = tag + "lines"   // hash: how many lines have each status
-	keyUnlined  = tag + "unlined" // the last thread that has got a line, while those of format 1 get theirs
+	keyWaiting  = tag + "waiting" // sorted set: the lines with a Wait, by nameWait
+	prefixForks = tag + "k:"      // sorted set: the threads whose lines have a parent
+	keyUnlined  = tag + "unlined" // the last thread that has got a line, while those of an older format get theirs
 	prefixLines = tag + "l:"      // sorted set: the lines of a status
 	prefixLabel = tag + "n:"      // sorted set: those of a label too, behind "LENGTH:STATUS"
 
@@ -30,8 +32,12 @@ func nameLine(place, thread string) string {
 	return strings.ReplaceAll(place, "\x00", "\x00\xff") + "\x00\x00" + thread
 }
 
-// The functions of scripts. listLine adds a line, {place, status, label}, to the sorted sets and the counts (n is 1) or
-// removes it (-1); one without a place is in none. putLine writes the line {place, status, label, details} of a thread,
+// nameWait returns what comes before the thread of a line in keyWaiting: its Wait, which is sorted as a text too.
+func nameWait(wait int64) string { return fmt.Sprintf("%020d", wait) }
+
+// The functions of scripts. listLine adds a line, {place, status, label, wait, parent}, to the sorted sets and the counts
+// (n is 1) or removes it (-1); one without a place is in none, and wait is nameWait or empty. putLine writes the line
+// {place, status, label, wait, parent, details} of a thread,
 // of which key is the hash. addLine adds a line to a reply: the thread, the four, and the owner and the end of the lease;
 // one whose hash was lost has this place, and no status; without a place, there is none.
 const (
@@ -44,14 +50,17 @@ local function listLine(l, thread, n)
 	for _, set in ipairs(sets) do
 		if n > 0 then redis.call('ZADD', set, 0, name) else redis.call('ZREM', set, name) end
 	end
+	local change = n > 0 and function(set, name) redis.call('ZADD', set, 0, name) end or function(set, name) redis.call('ZREM', set, name) end
+	if (l[4] or '') ~= '' then change('` + keyWaiting + `', l[4] .. thread) end
+	if (l[5] or '') ~= '' then change('` + prefixForks + `' .. l[5], thread) end
 	if redis.call('HINCRBY', '` + keyCounts + `', l[2], n) == 0 then redis.call('HDEL', '` + keyCounts + `', l[2]) end
 end
 `
 	putLine = listLine + `
 local function putLine(key, thread, l)
-	local old = redis.call('HMGET', key, 'place', 'status', 'label')
-	redis.call('HSET', key, 'place', l[1], 'status', l[2], 'label', l[3], 'details', l[4])
-	if old[1] ~= l[1] or old[2] ~= l[2] or old[3] ~= l[3] then
+	local old = redis.call('HMGET', key, 'place', 'status', 'label', 'wait', 'parent')
+	redis.call('HSET', key, 'place', l[1], 'status', l[2], 'label', l[3], 'wait', l[4], 'parent', l[5], 'details', l[6])
+	if old[1] ~= l[1] or old[2] ~= l[2] or old[3] ~= l[3] or old[4] ~= l[4] or old[5] ~= l[5] then
 		listLine(old, thread, -1)
 		listLine(l, thread, 1)
 	end
@@ -59,24 +68,26 @@ end
 `
 	addLine = `
 local function addLine(reply, thread, place)
-	local m = redis.call('HMGET', '` + prefixMeta + `' .. thread, 'place', 'status', 'label', 'details', 'owner', 'until')
+	local m = redis.call('HMGET', '` + prefixMeta + `' .. thread, 'place', 'status', 'label', 'wait', 'parent', 'details', 'owner', 'until')
 	m[1] = m[1] or place
 	if not m[1] then return end
 	local n = #reply
 	reply[n + 1] = thread
-	for i = 1, 5 do reply[n + 1 + i] = m[i] or '' end
-	reply[n + 7] = tonumber(m[6] or 0)
+	for i = 1, 7 do reply[n + 1 + i] = m[i] or '' end
+	reply[n + 9] = tonumber(m[8] or 0)
 end
 local t = redis.call('TIME')
 local reply = {t[1] * 1000000 + t[2]}
 `
 )
 
-// upgradeScript changes a database of format 1: it gives the next threads lines without a status. KEYS: format, unlined,
-// names. ARGV: the new format, how many threads. The result is 1 until all have lines. Any number of processes may run
-// it, and it continues where one has ended. Those that know only format 1 append nothing from its first call on.
+// upgradeScript changes a database of an older format: it gives the next threads lines without a status. KEYS: format,
+// unlined, names. ARGV: the new format, how many threads. The result is 1 until all have lines. Any number of processes
+// may run it, and it continues where one has ended. Those that know only an older format append nothing from its first
+// call on.
 var upgradeScript = client.NewScript(putLine + `
-if redis.call('GET', KEYS[1]) == '1' then
+local found = redis.call('GET', KEYS[1])
+if found == '1' or found == '2' then
 	redis.call('SET', KEYS[1], ARGV[1])
 	redis.call('SET', KEYS[2], '')
 end
@@ -84,8 +95,8 @@ local last = redis.call('GET', KEYS[2])
 if not last then return 0 end
 local names = redis.call('ZRANGEBYLEX', KEYS[3], last == '' and '-' or '(' .. last, '+', 'LIMIT', 0, ARGV[2])
 for _, name in ipairs(names) do
-	local m = redis.call('HMGET', '` + prefixMeta + `' .. name, 'head', 'place')
-	if m[1] and not m[2] then putLine('` + prefixMeta + `' .. name, name, {name, '', '', ''}) end
+	local m = redis.call('HMGET', '` + prefixMeta + `' .. name, 'head', 'wait')
+	if m[1] and not m[2] then putLine('` + prefixMeta + `' .. name, name, {name, '', '', '', '', ''}) end
 end
 if #names < tonumber(ARGV[2]) then
 	redis.call('DEL', KEYS[2])
@@ -97,7 +108,7 @@ return 1
 
 // fillScript writes a line that has no status. KEYS: meta. ARGV: the thread, and its line in the order of putLine.
 var fillScript = client.NewScript(putLine + `
-if redis.call('HGET', KEYS[1], 'status') == '' then putLine(KEYS[1], ARGV[1], {ARGV[2], ARGV[3], ARGV[4], ARGV[5]}) end
+if redis.call('HGET', KEYS[1], 'status') == '' then putLine(KEYS[1], ARGV[1], {unpack(ARGV, 2, 7)}) end
 return 0
 `)
 
@@ -127,6 +138,23 @@ end
 return reply
 `)
 
+// waitingScript reads lines that wait. KEYS: waiting. ARGV: the bound of their names, as ZRANGEBYLEX reads it; how many.
+// The result is that of linesScript.
+var waitingScript = client.NewScript(addLine + `
+for _, name in ipairs(redis.call('ZRANGEBYLEX', KEYS[1], ARGV[1], '+', 'LIMIT', 0, ARGV[2])) do
+	addLine(reply, string.sub(name, 21))
+end
+return reply
+`)
+
+// forksScript reads lines that have a parent. KEYS: names. ARGV: the parents. The result is that of linesScript.
+var forksScript = client.NewScript(addLine + `
+for _, parent in ipairs(ARGV) do
+	for _, name in ipairs(redis.call('ZRANGE', '` + prefixForks + `' .. parent, 0, -1)) do addLine(reply, name) end
+end
+return reply
+`)
+
 // lineScript reads the line of a thread. KEYS: names. ARGV: the thread. The result is that of linesScript.
 var lineScript = client.NewScript(addLine + `
 addLine(reply, ARGV[1])
@@ -136,12 +164,16 @@ return reply
 // lineArgs returns a line in the order of putLine. Without a status it says nothing.
 func lineArgs(l *journal.Line) []any {
 	if l.Status == "" {
-		return []any{l.Thread, "", "", ""}
+		return []any{l.Thread, "", "", "", "", ""}
 	}
-	return []any{l.Order, l.Status, l.Label, l.Details}
+	wait := ""
+	if l.Wait > 0 {
+		wait = nameWait(l.Wait)
+	}
+	return []any{l.Order, l.Status, l.Label, wait, l.Parent, l.Details}
 }
 
-// upgrade brings a database of format 1 to the current one, a batch of threads at a time.
+// upgrade brings a database of an older format to the current one, a batch of threads at a time.
 func (s *Store) upgrade(ctx context.Context) error {
 	for {
 		left, err := s.runScript(ctx, upgradeScript, []string{keyFormat, keyUnlined, keyNames}, format, maxThreads)
@@ -178,6 +210,47 @@ func (s *Store) ListLines(ctx context.Context, r journal.LineRange) (list []jour
 		list = list[:r.Limit]
 	}
 	return list, s.explainError("list lines", err)
+}
+
+// ListWaiting implements journal.Index. It reads a page at a time, as ListLines does.
+func (s *Store) ListWaiting(ctx context.Context, r journal.WaitRange) (list []journal.Line, err error) {
+	for {
+		size := pageLines
+		if r.Limit > 0 {
+			size = min(size, r.Limit-len(list))
+		}
+		after := "-"
+		if r.After != 0 {
+			after = "(" + nameWait(r.After) + r.AfterThread
+		}
+		page, err := s.readLines(ctx, waitingScript, keyWaiting, after, size)
+		if err != nil {
+			return nil, s.explainError("list waiting lines", err)
+		}
+		list = append(list, page...)
+		if len(page) < size || r.Limit > 0 && len(list) >= r.Limit {
+			return list, nil
+		}
+		r.After = page[len(page)-1].Wait
+		r.AfterThread = page[len(page)-1].Thread
+	}
+}
+
+// ListForks implements journal.Index.
+func (s *Store) ListForks(ctx context.Context, parents []string) (list []journal.Line, err error) {
+	for chunk := range slices.Chunk(parents, pageLines) {
+		args := make([]any, len(chunk))
+		for i, parent := range chunk {
+			args[i] = parent
+		}
+		page, err := s.readLines(ctx, forksScript, keyNames, args...)
+		if err != nil {
+			return nil, s.explainError("list forks", err)
+		}
+		list = append(list, page...)
+	}
+	slices.SortFunc(list, func(a, b journal.Line) int { return strings.Compare(a.Thread, b.Thread) })
+	return slices.CompactFunc(list, func(a, b journal.Line) bool { return a.Thread == b.Thread }), nil
 }
 
 // listPrefix returns the lines of a range with a prefix, without its limit: it reads all that have the prefix.
@@ -261,6 +334,12 @@ func (s *Store) readLines(ctx context.Context, script *client.Script, key string
 			Status: rep.takeText(),
 			Label:  rep.takeText(),
 		}
+		if wait := strings.TrimLeft(rep.takeText(), "0"); wait != "" && rep.err == nil {
+			if l.Wait, rep.err = strconv.ParseInt(wait, 10, 64); rep.err != nil {
+				rep.err = errDamaged
+			}
+		}
+		l.Parent = rep.takeText()
 		if details := rep.takeText(); details != "" {
 			l.Details = []byte(details)
 		}

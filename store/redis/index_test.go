@@ -45,7 +45,7 @@ func TestExtraLinesOfOlderFormat(t *testing.T) {
 				if l.Thread <= unlined {
 					continue
 				}
-				pipe.HDel(t.Context(), "{raddle}:t:"+l.Thread, "place", "status", "label", "details")
+				pipe.HDel(t.Context(), "{raddle}:t:"+l.Thread, "place", "status", "label", "wait", "parent", "details")
 				pipe.ZRem(t.Context(), "{raddle}:l:", l.Order+"\x00\x00"+l.Thread)
 				pipe.HIncrBy(t.Context(), "{raddle}:lines", "", -1)
 			}
@@ -69,7 +69,7 @@ func TestExtraLinesOfOlderFormat(t *testing.T) {
 				t.Errorf("there are %v lines (%v)", count, err)
 			}
 			left := c.Exists(t.Context(), "{raddle}:unlined").Val()
-			if found := c.Get(t.Context(), "{raddle}:format").Val(); found != "2" || left > 0 {
+			if found := c.Get(t.Context(), "{raddle}:format").Val(); found != "3" || left > 0 {
 				t.Errorf("the format is %q, and %d threads are noted", found, left)
 			}
 			line := journal.Line{Thread: "t0001", Order: "z", Status: "done", Label: "x"}

@@ -69,7 +69,7 @@ type Store struct {
 var _ journal.Store = (*Store)(nil)
 
 const (
-	format      = "2"    // of the keys and records, in keyFormat; in 1, threads had no lines
+	format      = "3"    // of the keys and records, in keyFormat; in 1, threads had no lines, and in 2 lines did not say what waits
 	defaultPort = "6379" // of a URL without one
 	dialTimeout = 5 * time.Second
 	timeout     = 20 * time.Second // of a request, with the largest values
@@ -170,7 +170,7 @@ func (s *Store) checkServer() (older bool, err error) {
 		if config.Err() != nil || memory["maxmemory-policy"] == "" {
 			memory = readInfo(info.Val())
 		}
-		older = found.Val() == "1" || unlined.Val() > 0
+		older = found.Val() != "" && found.Val() != format || unlined.Val() > 0
 		return checkMemory(memory["maxmemory"], memory["maxmemory-policy"])
 	})
 	return older, err
@@ -180,7 +180,7 @@ func (s *Store) checkServer() (older bool, err error) {
 func checkFormat(found string) error {
 	n, err := strconv.Atoi(found)
 	switch {
-	case found == "" || found == "1" || found == format:
+	case found == "" || found == "1" || found == "2" || found == format:
 		return nil
 	case err != nil:
 		return fmt.Errorf("the key %s belongs to another program: name another database", keyFormat)

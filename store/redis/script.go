@@ -12,7 +12,7 @@ import (
 
 // appendScript adds records. KEYS: meta, heads, data, bases, names, ids, format. ARGV: the
 // format, the number of the record to append after, the mark, the thread's name, how many
-// records, how many arguments the line has (0 or 4), the line in the order of putLine, then
+// records, how many arguments the line has (0 or 6), the line in the order of putLine, then
 // the heads of the records, their data, and the numbers of those that are bases.
 //
 // The result is "ok", "conflict" or "format". A conflict with records that have the same
@@ -45,7 +45,7 @@ if after == 0 then
 	redis.call('SET', KEYS[7], ARGV[1])
 end
 for i = at, #ARGV do redis.call('ZADD', KEYS[4], ARGV[i], ARGV[i]) end
-if line > 0 then putLine(KEYS[1], ARGV[4], {ARGV[7], ARGV[8], ARGV[9], ARGV[10]}) end
+if line > 0 then putLine(KEYS[1], ARGV[4], {unpack(ARGV, 7, 12)}) end
 return 'ok'
 `)
 
@@ -128,7 +128,7 @@ local m = redis.call('HMGET', KEYS[1], 'id', 'head', 'first', 'base')
 if m[1] ~= ARGV[1] then return 0 end
 local head, first, base, before = tonumber(m[2]), tonumber(m[3]), tonumber(m[4]), tonumber(ARGV[2])
 if before > head then
-	local line = redis.call('HMGET', KEYS[1], 'place', 'status', 'label')
+	local line = redis.call('HMGET', KEYS[1], 'place', 'status', 'label', 'wait', 'parent')
 	redis.call('UNLINK', KEYS[1], KEYS[2], KEYS[3], KEYS[4])
 	redis.call('ZREM', KEYS[5], ARGV[4])
 	listLine(line, ARGV[4], -1)
@@ -150,8 +150,8 @@ return first - base - n
 var deleteScript = client.NewScript(listLine + `
 for i = 1, #ARGV / 2 do
 	local k, id = 4 * i - 2, ARGV[2 * i]
-	local line = redis.call('HMGET', KEYS[k], 'place', 'status', 'label', 'id')
-	if line[4] == id then
+	local line = redis.call('HMGET', KEYS[k], 'place', 'status', 'label', 'wait', 'parent', 'id')
+	if line[6] == id then
 		redis.call('UNLINK', KEYS[k], KEYS[k + 1], KEYS[k + 2], KEYS[k + 3])
 		redis.call('ZREM', KEYS[1], ARGV[2 * i - 1])
 		listLine(line, ARGV[2 * i - 1], -1)

@@ -395,7 +395,7 @@ func TestExtraRefusedServers(t *testing.T) {
 	open(t, server.WithPassword("plain", password))
 	refuse(server.WithPassword("blind", password), "allow the user CONFIG GET or INFO")
 
-	for value, want := range map[string]string{"3": "a newer version has written this database (format 3", "x": "belongs to another program"} {
+	for value, want := range map[string]string{"4": "a newer version has written this database (format 4", "x": "belongs to another program"} {
 		if err := c.Set(t.Context(), "{raddle}:format", value, 0).Err(); err != nil {
 			t.Fatal(err)
 		}
@@ -407,7 +407,7 @@ func TestExtraRefusedServers(t *testing.T) {
 func TestExtraNewerFormatMeanwhile(t *testing.T) {
 	server := redistest.Start(t)
 	s, c := open(t, server.URL), connect(t, server.URL)
-	if err := c.Set(t.Context(), "{raddle}:format", "3", 0).Err(); err != nil {
+	if err := c.Set(t.Context(), "{raddle}:format", "4", 0).Err(); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Append(t.Context(), "t", 0, records("t", 1)); err == nil || !strings.Contains(err.Error(), "update raddle") {

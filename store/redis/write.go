@@ -50,7 +50,7 @@ func encodeAppend(thread string, after int64, recs []journal.Record, line *journ
 	if line == nil {
 		args = append(args, 0)
 	} else {
-		args = append(append(args, 4), lineArgs(line)...)
+		args = append(append(args, 6), lineArgs(line)...)
 	}
 	for i := range recs {
 		r := &recs[i]

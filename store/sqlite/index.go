@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"iter"
 	"slices"
 	"strings"
 
@@ -12,18 +13,23 @@ import (
 
 var _ journal.Index = (*Store)(nil)
 
-// index is what schema 6 added: what lists show of each thread. The threads that were there have lines without a status.
+// index is what schema 6 added, and schema 7 made again: what lists show of each thread. The threads that were there have
+// lines without a status.
 const index = `
 CREATE TABLE line (
 	name    TEXT PRIMARY KEY, -- of the thread
 	place   TEXT NOT NULL,    -- journal.Line.Order
 	status  TEXT NOT NULL,
 	label   TEXT NOT NULL,
+	wait    INTEGER NOT NULL DEFAULT 0, -- journal.Line.Wait
+	parent  TEXT NOT NULL DEFAULT '',
 	details BLOB
 );
 CREATE INDEX line_place ON line(place, name);
 CREATE INDEX line_status ON line(status, place, name);
 CREATE INDEX line_label ON line(label, status, place, name);
+CREATE INDEX line_wait ON line(wait, name) WHERE wait > 0;
+CREATE INDEX line_parent ON line(parent, name) WHERE parent <> '';
 CREATE TABLE line_count (
 	status TEXT PRIMARY KEY,
 	n      INTEGER NOT NULL
@@ -41,17 +47,20 @@ END;
 INSERT INTO line(name, place, status, label) SELECT name, name, '', '' FROM thread;
 `
 
+// dropIndex removes what schema 6 had.
+const dropIndex = "DROP TABLE line; DROP TABLE line_count;"
+
 // selectLines is the statement of queryLines, without its condition.
-const selectLines = "SELECT l.name, l.place, l.status, l.label, l.details, e.owner, e.until FROM line l LEFT JOIN lease e ON e.name = l.name "
+const selectLines = "SELECT l.name, l.place, l.status, l.label, l.wait, l.parent, l.details, e.owner, e.until FROM line l LEFT JOIN lease e ON e.name = l.name "
 
 // olderLines are the lines of a file that has none, and is open for reading only.
-const olderLines = "FROM (SELECT name, name AS place, '' AS status, '' AS label, NULL AS details FROM thread) l"
+const olderLines = "FROM (SELECT name, name AS place, '' AS status, '' AS label, 0 AS wait, '' AS parent, NULL AS details FROM thread) l"
 
 // putLine writes the line of a thread. It is a part of a transaction.
 func (w *writer) putLine(l *journal.Line) error {
-	const put = `INSERT INTO line(name, place, status, label, details) VALUES(?1, ?2, ?3, ?4, ?5)
-		ON CONFLICT(name) DO UPDATE SET place = ?2, status = ?3, label = ?4, details = ?5`
-	_, err := w.exec(put, l.Thread, l.Order, l.Status, l.Label, l.Details)
+	const put = `INSERT INTO line(name, place, status, label, wait, parent, details) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)
+		ON CONFLICT(name) DO UPDATE SET place = ?2, status = ?3, label = ?4, wait = ?5, parent = ?6, details = ?7`
+	_, err := w.exec(put, l.Thread, l.Order, l.Status, l.Label, l.Wait, l.Parent, l.Details)
 	return err
 }
 
@@ -63,8 +72,8 @@ func (s *Store) FillLine(ctx context.Context, l journal.Line) error {
 	s.w.mu.Lock()
 	defer s.w.mu.Unlock()
 	return s.explainError("fill a line", s.retryWhileBusy(ctx, func() error {
-		const fill = "UPDATE line SET place = ?2, status = ?3, label = ?4, details = ?5 WHERE name = ?1 AND status = ''"
-		_, err := s.w.exec(fill, l.Thread, l.Order, l.Status, l.Label, l.Details)
+		const fill = "UPDATE line SET place = ?2, status = ?3, label = ?4, wait = ?5, parent = ?6, details = ?7 WHERE name = ?1 AND status = ''"
+		_, err := s.w.exec(fill, l.Thread, l.Order, l.Status, l.Label, l.Wait, l.Parent, l.Details)
 		return err
 	}))
 }
@@ -122,6 +131,51 @@ func (s *Store) listLines(ctx context.Context, r journal.LineRange) (list []jour
 	return list, err
 }
 
+// ListWaiting implements journal.Index.
+func (s *Store) ListWaiting(ctx context.Context, r journal.WaitRange) ([]journal.Line, error) {
+	where := "WHERE l.wait > 0"
+	var args []any
+	if r.After != 0 {
+		where += " AND (l.wait, l.name) > (?, ?)"
+		args = append(args, r.After, r.AfterThread)
+	}
+	list, err := s.queryLines(ctx, where+" ORDER BY l.wait, l.name LIMIT ?", append(args, cmp.Or(max(r.Limit, 0), -1))...)
+	return list, s.explainError("list waiting lines", err)
+}
+
+// ListForks implements journal.Index.
+func (s *Store) ListForks(ctx context.Context, parents []string) (list []journal.Line, err error) {
+	for names := range chunkNames(parents) {
+		part, err := s.queryLines(ctx, "WHERE l.parent <> '' AND l.parent IN "+nameList, names...)
+		if err != nil {
+			return nil, s.explainError("list forks", err)
+		}
+		list = append(list, part...)
+	}
+	slices.SortFunc(list, func(a, b journal.Line) int { return strings.Compare(a.Thread, b.Thread) })
+	return slices.CompactFunc(list, func(a, b journal.Line) bool { return a.Thread == b.Thread }), nil
+}
+
+// A statement with nameList looks for namesAtOnce names.
+const namesAtOnce = 64
+
+var nameList = "(?" + strings.Repeat(", ?", namesAtOnce-1) + ")"
+
+// chunkNames returns names as the arguments of statements with nameList. The last name fills the last ones.
+func chunkNames(names []string) iter.Seq[[]any] {
+	return func(yield func([]any) bool) {
+		for chunk := range slices.Chunk(names, namesAtOnce) {
+			args := make([]any, namesAtOnce)
+			for i := range args {
+				args[i] = chunk[min(i, len(chunk)-1)]
+			}
+			if !yield(args) {
+				return
+			}
+		}
+	}
+}
+
 // rangeBelow returns the condition for the lines of a range for which another one holds too, in their order.
 func rangeBelow(r journal.LineRange, also string, args ...any) (text string, all []any) {
 	text = "WHERE " + also
@@ -167,7 +221,7 @@ func (s *Store) queryLines(ctx context.Context, where string, args ...any) (list
 			var l journal.Line
 			var owner sql.NullString
 			var until sql.NullInt64
-			if err := rows.Scan(&l.Thread, &l.Order, &l.Status, &l.Label, &l.Details, &owner, &until); err != nil {
+			if err := rows.Scan(&l.Thread, &l.Order, &l.Status, &l.Label, &l.Wait, &l.Parent, &l.Details, &owner, &until); err != nil {
 				return err
 			}
 			l.Lease = leaseOf(owner.String, until.Int64)

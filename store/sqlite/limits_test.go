@@ -227,7 +227,7 @@ func TestOpenReadOnlyOfOlderFiles(t *testing.T) {
 				t.Fatal(err)
 			}
 			fill(t, s)
-			drop := []string{"DROP TABLE line; DROP TABLE line_count", "DROP TABLE drive; DROP TABLE worker", "DROP TABLE entry; DROP INDEX IF EXISTS expiry", "", "DROP TABLE lease"}
+			drop := []string{"DROP TABLE line; DROP TABLE line_count; CREATE TABLE line (name); CREATE TABLE line_count (n)", "DROP TABLE line; DROP TABLE line_count", "DROP TABLE drive; DROP TABLE worker", "DROP TABLE entry; DROP INDEX IF EXISTS expiry", "", "DROP TABLE lease"}
 			for from := version - 1; from >= schema; from-- {
 				if _, err := s.w.conn.ExecContext(t.Context(), drop[version-1-from]); err != nil {
 					t.Fatal(err)
@@ -296,5 +296,47 @@ func TestReadOnlyFilesThatAreNone(t *testing.T) {
 		if _, err := OpenReadOnly(path); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", path, err, want)
 		}
+	}
+}
+
+// TestOpenOfAFileWithOlderLines: the lines of schema 6 do not say what waits, so they are filled again.
+func TestOpenOfAFileWithOlderLines(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "runs.db")
+	s, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fill(t, s)
+	_, err = s.w.conn.ExecContext(t.Context(), dropIndex+`
+CREATE TABLE line (name TEXT PRIMARY KEY, place TEXT NOT NULL, status TEXT NOT NULL, label TEXT NOT NULL, details BLOB);
+CREATE INDEX line_place ON line(place, name);
+CREATE INDEX line_status ON line(status, place, name);
+CREATE INDEX line_label ON line(label, status, place, name);
+CREATE TABLE line_count (status TEXT PRIMARY KEY, n INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TRIGGER line_added AFTER INSERT ON line BEGIN
+	INSERT INTO line_count VALUES(new.status, 1) ON CONFLICT DO UPDATE SET n = n + 1;
+END;
+INSERT INTO line SELECT name, 'z', 'waiting', 'x', NULL FROM thread;
+PRAGMA user_version=6;
+`)
+	if err := errors.Join(err, s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if s, err = Open(path); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = s.Close() }()
+	list, err := s.ListLines(t.Context(), journal.LineRange{})
+	if err != nil || len(list) != 2 || list[0].Order != "b" || list[0].Status != "" {
+		t.Errorf("the lines are %+v (%v)", list, err)
+	}
+	if count, err := s.CountLines(t.Context()); err != nil || len(count) != 1 || count[""] != 2 {
+		t.Errorf("they are as many as %v (%v)", count, err)
+	}
+	if err := s.FillLine(t.Context(), journal.Line{Thread: "b", Order: "z", Status: "waiting", Wait: 5}); err != nil {
+		t.Fatal(err)
+	}
+	if list, err := s.ListWaiting(t.Context(), journal.WaitRange{}); err != nil || len(list) != 1 || list[0].Wait != 5 {
+		t.Errorf("what waits is %+v (%v)", list, err)
 	}
 }

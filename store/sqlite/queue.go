@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -105,6 +106,7 @@ func (s *Store) TakeJobs(ctx context.Context, w journal.Worker, limit int, ttl t
 	queues := w.ListQueues()
 	const due = " FROM drive WHERE due <= ?1 AND NOT given_up AND format <= ?2 AND queue IN (%s) ORDER BY priority DESC, due LIMIT ?3"
 	find := "SELECT name" + fmt.Sprintf(due, "?4"+strings.Repeat(", ?", len(queues)-1))
+	const oldDue = "SELECT due FROM drive WHERE name = ?"
 	const take = `UPDATE drive SET worker = ?2, token = ?3 || name, due = ?4, attempts = attempts + 1,
 		reasons = iif(worker = '', reasons, reasons || ?5 || worker || ?6) WHERE name = ?1`
 	s.w.mu.Lock()
@@ -125,12 +127,19 @@ func (s *Store) TakeJobs(ctx context.Context, w journal.Worker, limit int, ttl t
 				return err
 			}
 			for _, name := range names {
+				var due int64
+				if err := s.w.query(oldDue, []any{name}, func(rows *sql.Rows) error { return rows.Scan(&due) }); err != nil {
+					return err
+				}
 				if _, err := s.w.exec(take, name, w.ID, rand.Text(), now.Add(ttl).UnixMicro(), journal.LostWorker(0), journal.LostWorker(1)); err != nil {
 					return err
 				}
 				taken, err := s.w.queryJobs("SELECT "+jobColumns+" FROM drive WHERE name = ?", name)
 				if err != nil {
 					return err
+				}
+				for i := range taken {
+					taken[i].Waited = now.Sub(time.UnixMicro(due))
 				}
 				list = append(list, taken...)
 			}
@@ -253,6 +262,43 @@ func (s *Store) ReadJob(ctx context.Context, thread string) (job journal.DriveJo
 		return err
 	})
 	return job, ok, err
+}
+
+// MeasureJobs implements journal.Queue. A file that is open for reading only shows no jobs.
+func (s *Store) MeasureJobs(ctx context.Context) (m journal.QueueMeasure, err error) {
+	const text = `SELECT ifnull(l.status, ''), sum(NOT given_up AND worker = '' AND due <= ?1), sum(NOT given_up AND worker = '' AND due > ?1),
+		sum(NOT given_up AND worker <> ''), sum(given_up <> 0), max(iif(given_up, 0, ?1 - due))
+		FROM drive d LEFT JOIN line l ON l.name = d.name GROUP BY 1`
+	m.ByStatus = map[string]journal.JobCounts{}
+	err = s.readQueue(ctx, "measure jobs", func() error {
+		return s.w.query(text, []any{time.Now().UnixMicro()}, func(rows *sql.Rows) error {
+			var status string
+			var n journal.JobCounts
+			var lag int64
+			err := rows.Scan(&status, &n.Due, &n.Later, &n.Held, &n.GivenUp, &lag)
+			m.ByStatus[status] = n
+			m.Lag = max(m.Lag, time.Duration(lag)*time.Microsecond)
+			return err
+		})
+	})
+	return m, err
+}
+
+// ReadJobs implements journal.Queue. A file that is open for reading only shows no jobs.
+func (s *Store) ReadJobs(ctx context.Context, threads []string) (list []journal.DriveJob, err error) {
+	err = s.readQueue(ctx, "read jobs", func() error {
+		list = nil
+		for names := range chunkNames(threads) {
+			part, err := s.w.queryJobs("SELECT "+jobColumns+" FROM drive WHERE name IN "+nameList, names...)
+			if err != nil {
+				return err
+			}
+			list = append(list, part...)
+		}
+		return nil
+	})
+	slices.SortFunc(list, func(a, b journal.DriveJob) int { return strings.Compare(a.Thread, b.Thread) })
+	return slices.CompactFunc(list, func(a, b journal.DriveJob) bool { return a.Thread == b.Thread }), err
 }
 
 // ListJobs implements journal.Queue. A file that is open for reading only shows no jobs.

@@ -329,7 +329,7 @@ func (s *Store) connectReadOnly(options string) (err error) {
 		}
 		s.noLeases = found == 1
 		s.noEntries = found < 4
-		s.noLines = found < 6
+		s.noLines = found < 7
 		return err
 	})
 }

@@ -53,7 +53,7 @@ type Store struct {
 	noLeases bool // the file has schema 1, and is open for reading only
 
 	noEntries bool // the file has a schema below 4, and is open for reading only
-	noLines   bool // the file has a schema below 6, and is open for reading only: it is no Index
+	noLines   bool // the file has a schema below 7, and is open for reading only: it is no Index
 
 	connector func(dsn string) (sqldriver.Connector, error) // newConnector, except in tests of failing disks
 }
@@ -108,7 +108,7 @@ func mayPass(err error) bool {
 
 const (
 	application = 0x7261646c // "radl", in the file's header
-	version     = 6          // of the schema, in the file's header
+	version     = 7          // of the schema, in the file's header
 
 	readers     = 4                      // connections, in addition to the writer's and the listener's
 	logBytes    = 64 << 20               // of the write-ahead log: the space that it keeps after a burst
@@ -153,6 +153,7 @@ var upgrades = [version]string{
 	3: entries + queue + index,
 	4: queue + index,
 	5: index,
+	6: dropIndex + index,
 }
 
 // Open opens the file at path. It creates the file, readable for its owner only, and

@@ -151,7 +151,7 @@ func TestRunContinuesOnAnotherMachine(t *testing.T) {
 		t.Errorf("a new run has %q, bundle %s", out, now.Record.Bundle)
 	}
 	list, err := a.Runs.ListRuns(t.Context(), "")
-	tree, _, other := a.Runs.ListRunTree(t.Context())
+	tree, _, other := a.Runs.ListRunTree(t.Context(), 0)
 	if err != nil || other != nil || len(list) != 5 || len(tree) != 5 {
 		t.Errorf("the runs are %v, %v, the tree has %d, %v", list, err, len(tree), other)
 	}

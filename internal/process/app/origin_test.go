@@ -239,7 +239,7 @@ func (m *machine) checkUndecided(id, private string) graph.Question {
 			m.t.Fatalf("%s: %+v, %v", id, d, err)
 		}
 	}
-	open, _, err := m.Runs.ListOpenRuns(ctx)
+	open, _, _, err := m.Runs.ListOpenRuns(ctx, runs.OpenPoint{}, 0)
 	if err != nil || len(open) < 2 || slices.ContainsFunc(open, func(r runs.OpenRun) bool { return r.Open[0].Kind != flow.KindTrust }) {
 		m.t.Errorf("the inbox has %d runs, %v", len(open), err)
 	}

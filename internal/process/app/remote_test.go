@@ -87,7 +87,7 @@ func TestRemoteRunOnAnotherMachine(t *testing.T) {
 	if err != nil || res.Status != graph.Waiting {
 		t.Fatal(res.Status, err)
 	}
-	if open, _, err := a.Runs.ListOpenRuns(t.Context()); err != nil || len(open) != 0 {
+	if open, _, _, err := a.Runs.ListOpenRuns(t.Context(), runs.OpenPoint{}, 0); err != nil || len(open) != 0 {
 		t.Errorf("people are asked %+v, %v", open, err)
 	}
 	child := a.startRemote(run)

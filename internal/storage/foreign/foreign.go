@@ -95,6 +95,12 @@ func Put(ctx context.Context, st journal.Store, thread string, m Mark) error {
 	}
 }
 
+// IsUndecided reports whether the newest of some records of a mark's thread says that no one has decided about the thread.
+func IsUndecided(recs []journal.Record) bool {
+	var m Mark
+	return len(recs) > 0 && json.Unmarshal(recs[len(recs)-1].Data, &m) == nil && m.Accepted == nil
+}
+
 // Find returns the mark of a thread; nil: the thread is this store's own. A mark that cannot be read is an error, so
 // that nothing is trusted because its mark is damaged.
 func Find(ctx context.Context, st journal.Store, thread string) (*Mark, error) {

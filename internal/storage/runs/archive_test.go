@@ -108,7 +108,7 @@ func TestArchive(t *testing.T) {
 	if err != nil || d.Record != nil || d.From == nil || *d.From != origin {
 		t.Errorf("%+v, %v", d, err)
 	}
-	list, depths, err := a.ListRunTree(t.Context())
+	list, depths, err := a.ListRunTree(t.Context(), 0)
 	if err != nil || len(list) != 3 || !slices.Equal(depths, []int{0, 0, 1}) || list[2].Run != id {
 		t.Errorf("%+v %v, %v", list, depths, err)
 	}

@@ -152,9 +152,9 @@ func checkLists(t *testing.T, a *Archive) {
 	if len(all) != 3 {
 		t.Errorf("ListRuns has %d lines, want 3: %v", len(all), listed(all))
 	}
-	tree, _, err := a.ListRunTree(ctx)
+	tree, _, err := a.ListRunTree(ctx, 0)
 	check("ListRunTree", listed(tree), err)
-	open, damaged, err := a.ListOpenRuns(ctx)
+	open, damaged, _, err := a.ListOpenRuns(ctx, OpenPoint{}, 0)
 	var waiting []string
 	for _, o := range open {
 		waiting = append(waiting, o.Run)

@@ -19,7 +19,8 @@ type RunRange struct {
 	Status string // that of [Info]; "": any
 	Agent  string // "": any
 
-	asks bool // only runs that may ask
+	due   bool // only runs that may wait for a time
+	ended bool // only runs that have ended for good
 }
 
 // EachRun returns runs, newest first. Runs are read as the loop needs them: what comes after its end costs nothing. An
@@ -86,8 +87,11 @@ const (
 
 // listStatuses returns the statuses of lines among which the runs of the range are; nil: all.
 func (r *RunRange) listStatuses() []string {
-	if r.asks {
-		return []string{graph.Waiting.String(), graph.Paused.String(), graph.Canceled.String(), Crashed}
+	if r.due {
+		return []string{graph.Waiting.String()}
+	}
+	if r.ended {
+		return []string{graph.Done.String(), graph.Abandoned.String()}
 	}
 	return recordedStatuses(r.Status)
 }
@@ -112,6 +116,9 @@ func (w *runWalk) walkRuns(r *RunRange) error {
 	}
 	w.fills = count[""] <= mostFilled
 	lines := journal.LineRange{Prefix: r.Prefix, Statuses: r.listStatuses(), Label: r.Agent}
+	if err := w.addFew(index, r); err != nil {
+		return err
+	}
 	if r.Below != "" { // sessions of which only the thread is known may have runs after it
 		before := lines
 		before.Statuses = []string{}
@@ -129,12 +136,50 @@ func (w *runWalk) walkRuns(r *RunRange) error {
 	return w.passSessions("")
 }
 
+// addFew takes the lines of runs whose status is not the recorded one, if the range is those of such a status: of those
+// that have ended and that a process of this machine holds nevertheless, and of those with jobs.
+func (w *runWalk) addFew(index journal.Index, r *RunRange) error {
+	var threads []string
+	switch r.Status {
+	case Running:
+		threads = listLocks(w.store.Location.LockDir())
+	case Queued, GivenUp:
+		q := QueueOf(w.store)
+		if q == nil {
+			return nil
+		}
+		jobs, err := q.ListJobs(w.ctx, r.Status == GivenUp)
+		if err != nil {
+			return explainStoreError(w.ctx, err)
+		}
+		for i := range jobs {
+			w.jobs.noteJob(&jobs[i])
+			threads = append(threads, jobs[i].Thread)
+		}
+	}
+	for _, thread := range threads {
+		l, ok, err := index.ReadLine(w.ctx, thread)
+		if err != nil {
+			return explainStoreError(w.ctx, err)
+		}
+		d, known := decodeLine(&l)
+		isThere := r.Status == Running && l.Status == Crashed // in the pages of lines
+		if ok && known && !isThere && strings.HasPrefix(thread, r.Prefix) && (r.Below == "" || l.Order < r.Below) {
+			w.sessions = append(w.sessions, *newListedLine(&l, d))
+		}
+	}
+	return nil
+}
+
 // walkLines takes the lines of a range whose order is at least from.
 func (w *runWalk) walkLines(index journal.Index, lines journal.LineRange, from string) error {
 	for lines.Limit = firstLines; ; lines.Limit = min(lines.Limit*4, maxLines) {
 		page, err := index.ListLines(w.ctx, lines)
 		if err != nil {
 			return explainStoreError(w.ctx, err)
+		}
+		if err := w.jobs.readJobs(w.ctx, page); err != nil {
+			return err
 		}
 		for i := range page {
 			l := &page[i]

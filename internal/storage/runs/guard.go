@@ -21,6 +21,7 @@ type guard struct {
 	mu       sync.Mutex // guards the fields below
 	failed   error      // of the newest append that says whether the store can be written; nil: it went well
 	failedAt time.Time
+	meter    *Meter // nil: nothing is counted
 }
 
 // A leasingGuard is the guard of a store with leases.
@@ -64,7 +65,9 @@ func (g *guard) Append(ctx context.Context, thread string, after int64, recs []j
 	if g.lines != nil {
 		with, line = g.lines.prepareLine(ctx, thread, after, recs)
 	}
+	began := time.Now()
 	err := explainStoreError(ctx, g.Store.Append(with, thread, after, recs))
+	took := time.Since(began)
 	if g.lines != nil {
 		if err != nil {
 			line = nil
@@ -73,6 +76,10 @@ func (g *guard) Append(ctx context.Context, thread string, after int64, recs []j
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if g.meter != nil && err == nil {
+		g.meter.Appends.AddTime(took)
+		g.meter.addRecords(recs)
+	}
 	if err == nil || failure.IsUnavailable(err) { // a conflict, or a caller that has left, proves nothing
 		g.failed = err
 		g.failedAt = time.Now()

@@ -14,6 +14,7 @@ import (
 	"raddle.dev/graph"
 	"raddle.dev/graph/history"
 	"raddle.dev/graph/journal"
+	"raddle.dev/internal/storage/foreign"
 )
 
 // A runLine is what lists show of the newest run of a thread: what the index of a store keeps, and what adds records to
@@ -23,13 +24,28 @@ type runLine struct {
 	Prompt string // its beginning
 	Cut    bool   // there is more of it
 	Calls  Calls  // of models
+
+	more bool // it comes from an index that has not all of its questions
 }
 
 // maxLinePrompt is the number of bytes of a prompt that a line has.
 const maxLinePrompt = 500
 
-// otherThread is the status of the line of a thread that is no run.
-const otherThread = "other"
+// The statuses of lines of threads that are no runs: of a mark that says where a run came from, about which no one has
+// decided, and of any other.
+const (
+	undecidedMark = "undecided"
+	otherThread   = "other"
+)
+
+// newOtherLine returns the line of a thread that is no run, after some records.
+func newOtherLine(thread string, recs []journal.Record) *journal.Line {
+	l := &journal.Line{Thread: thread, Order: thread, Status: otherThread}
+	if foreign.IsThread(thread) && foreign.IsUndecided(recs) {
+		l.Status = undecidedMark
+	}
+	return l
+}
 
 // addRecord adds the next record of the thread.
 func (l *runLine) addRecord(r *journal.Record) error {
@@ -79,8 +95,11 @@ type storedLine struct {
 	Graph     string         `json:"graph,omitempty"`
 	Started   int64          `json:"started"` // Unix microseconds
 	Updated   int64          `json:"updated"`
-	Questions [][2]string    `json:"questions,omitempty"` // id and prompt
-	Due       int64          `json:"due,omitempty"`       // Unix microseconds
+	Questions [][2]string    `json:"questions,omitempty"` // id and prompt; those of Asked if Stopped
+	Stopped   bool           `json:"stopped,omitempty"`
+	Asked     []storedAsked  `json:"asked,omitempty"`
+	More      bool           `json:"more,omitempty"` // were asked
+	Due       int64          `json:"due,omitempty"`  // Unix microseconds
 	Reason    string         `json:"reason,omitempty"`
 	Head      int64          `json:"head"`
 	From      *journal.Point `json:"from,omitempty"`
@@ -116,8 +135,17 @@ func (l *runLine) encodeLine() *journal.Line {
 	if l.Run != l.Thread {
 		d.Run = l.Run
 	}
-	for _, q := range l.Questions {
-		d.Questions = append(d.Questions, [2]string{q.ID, q.Prompt})
+	for i := range l.Asked[:min(len(l.Asked), maxLineAsked)] {
+		d.Asked = append(d.Asked, newStoredAsked(&l.Asked[i]))
+	}
+	d.More = l.more || len(l.Asked) > maxLineAsked
+	d.Stopped = len(l.Questions) > 0 && slices.EqualFunc(l.Questions, d.Asked, func(q graph.Question, a storedAsked) bool {
+		return q.ID == a.ID && q.Prompt == a.Prompt
+	})
+	if !d.Stopped {
+		for _, q := range l.Questions {
+			d.Questions = append(d.Questions, [2]string{q.ID, q.Prompt})
+		}
 	}
 	if !l.Due.IsZero() {
 		d.Due = l.Due.UnixMicro()
@@ -132,7 +160,15 @@ func (l *runLine) encodeLine() *journal.Line {
 	if err != nil {
 		return nil
 	}
-	return &journal.Line{Thread: l.Thread, Order: RunOf(l.Thread, l.Run), Status: l.Status.String(), Label: l.Label, Details: details}
+	return &journal.Line{
+		Thread:  l.Thread,
+		Order:   RunOf(l.Thread, l.Run),
+		Status:  l.Status.String(),
+		Label:   l.Label,
+		Wait:    l.waitPlace(),
+		Parent:  l.From.Thread,
+		Details: details,
+	}
 }
 
 // decodeLine reads a line of the index; ok is false if it does not say what there is.
@@ -141,7 +177,7 @@ func decodeLine(from *journal.Line) (l *runLine, ok bool) {
 	if from.Status == "" || json.Unmarshal(from.Details, &d) != nil {
 		return nil, false
 	}
-	l = &runLine{Prompt: d.Prompt, Cut: d.Cut}
+	l = &runLine{Prompt: d.Prompt, Cut: d.Cut, more: d.More}
 	l.RunInfo = history.RunInfo{
 		Thread:  from.Thread,
 		Run:     d.Run,
@@ -160,6 +196,13 @@ func decodeLine(from *journal.Line) (l *runLine, ok bool) {
 	}
 	for _, q := range d.Questions {
 		l.Questions = append(l.Questions, graph.Question{ID: q[0], Prompt: q[1]})
+	}
+	for i := range d.Asked {
+		a := d.Asked[i].decode()
+		l.Asked = append(l.Asked, a)
+		if d.Stopped {
+			l.Questions = append(l.Questions, graph.Question{ID: a.Question.ID, Prompt: a.Question.Prompt})
+		}
 	}
 	if d.Due != 0 {
 		l.Due = time.UnixMicro(d.Due).UTC()
@@ -193,13 +236,14 @@ const maxKeptLines = 4096
 // says only that the thread is there.
 func (k *lineKeeper) prepareLine(ctx context.Context, thread string, after int64, recs []journal.Record) (context.Context, *runLine) {
 	if !isRunThread(thread) {
-		return journal.WithLine(ctx, &journal.Line{Thread: thread, Order: thread, Status: otherThread}), nil
+		return journal.WithLine(ctx, newOtherLine(thread, recs)), nil
 	}
 	l, err := k.findLine(ctx, thread, after)
 	if err != nil {
 		return ctx, nil
 	}
 	calls := l.Calls.Count
+	asked := l.Asked
 	for i := range recs {
 		r := recs[i]
 		r.Seq = after + int64(i) + 1
@@ -207,7 +251,7 @@ func (k *lineKeeper) prepareLine(ctx context.Context, thread string, after int64
 			return ctx, nil
 		}
 	}
-	if l.Calls.Count == calls && journal.LineOf(ctx, thread, after, recs) == nil {
+	if l.Calls.Count == calls && isAskedSame(asked, l.Asked) && journal.LineOf(ctx, thread, after, recs) == nil {
 		return ctx, l
 	}
 	if line := l.encodeLine(); line != nil {
@@ -248,7 +292,7 @@ func (k *lineKeeper) findLine(ctx context.Context, thread string, after int64) (
 		return nil, err
 	}
 	if ok {
-		if d, known := decodeLine(&stored); known && d.Head <= after {
+		if d, known := decodeLine(&stored); known && d.Head <= after && !d.more {
 			l = d
 		}
 	}
@@ -268,7 +312,9 @@ func (l *runLine) catchUp(ctx context.Context, st journal.Store, upTo int64) err
 	}
 	for r, err := range journal.Records(ctx, st, l.Thread, journal.Range{After: l.Head, UpTo: upTo}) {
 		if err == nil {
-			err = l.addRecord(&r)
+			if err = l.addRecord(&r); err != nil && !IsDamage(err) {
+				err = &journal.DamagedError{Thread: l.Thread, Seq: r.Seq, Kind: r.Kind, Err: err}
+			}
 		}
 		if err != nil {
 			return err
@@ -288,11 +334,11 @@ func (l *runLine) copyLine() *runLine {
 // recordedStatuses returns the statuses of lines among which the runs of a status are; nil: all.
 func recordedStatuses(status string) []string {
 	switch status {
-	case "", Running: // a process may hold a run that has ended
+	case "":
 		return nil
-	case Queued, GivenUp:
-		return []string{Crashed, graph.Paused.String(), graph.Canceled.String(), graph.Waiting.String()}
-	case Damaged:
+	case Running:
+		return []string{Crashed}
+	case Queued, GivenUp, Damaged:
 		return []string{}
 	}
 	return []string{status}
@@ -344,7 +390,14 @@ func (a *Archive) Reindex(ctx context.Context, noted func(left int)) error {
 // is no run.
 func fillLine(ctx context.Context, st journal.Store, index journal.Index, thread string) (*runLine, error) {
 	if !isRunThread(thread) {
-		return nil, explainStoreError(ctx, index.FillLine(ctx, journal.Line{Thread: thread, Order: thread, Status: otherThread}))
+		var newest []journal.Record
+		for r, err := range st.Read(ctx, thread, journal.Range{Newest: true, Limit: 1}) {
+			if err != nil {
+				return nil, explainStoreError(ctx, err)
+			}
+			newest = append(newest, r)
+		}
+		return nil, explainStoreError(ctx, index.FillLine(ctx, *newOtherLine(thread, newest)))
 	}
 	l := newRunLine(thread)
 	err := l.catchUp(ctx, st, 0)
@@ -358,8 +411,9 @@ func fillLine(ctx context.Context, st journal.Store, index journal.Index, thread
 	return l, explainStoreError(ctx, index.FillLine(ctx, *line))
 }
 
-// CheckLine returns what is wrong with the line of a thread, in words: that it is not what its records say; "": nothing,
-// or there is none. Of a thread whose first records were removed, it does not know it. The error is that of the store.
+// CheckLine returns what is wrong with the line of a thread, in words: that it is not what its records say; "":
+// nothing, or there is none. Of a thread whose first records were removed, it does not know it. The error is that of
+// the store.
 func CheckLine(ctx context.Context, st journal.Store, thread string) (fault string, err error) {
 	index, ok := st.(journal.Index)
 	if !ok || !isRunThread(thread) {
@@ -388,12 +442,16 @@ func CheckLine(ctx context.Context, st journal.Store, thread string) (fault stri
 			return "", explainStoreError(ctx, err)
 		}
 	}
+	whole.nameAsked()
+	l.nameAsked()
 	want := whole.encodeLine()
 	got := l.encodeLine() // as this version writes it
+	line.Wait = min(line.Wait, 1)
 	if whole.Head == 0 || want == nil || got == nil {
 		return "", nil // it was deleted meanwhile
 	}
-	if want.Order != line.Order || want.Status != line.Status || want.Label != line.Label || !bytes.Equal(want.Details, got.Details) {
+	if want.Order != line.Order || want.Status != line.Status || want.Label != line.Label || want.Parent != line.Parent ||
+		min(want.Wait, 1) != line.Wait || !bytes.Equal(want.Details, got.Details) {
 		return fmt.Sprintf("lists show %s %s, and its records say %s %s: copy the store with raddle store copy, whose copy has a new index", line.Status, line.Details, want.Status, want.Details), nil
 	}
 	return "", nil
@@ -424,50 +482,83 @@ func (a *Archive) CountRuns(ctx context.Context) (map[string]int, error) {
 		return count, nil
 	}
 	delete(count, otherThread)
+	delete(count, undecidedMark)
 	return count, st.countJobs(ctx, count, index)
+}
+
+// CountAllRuns returns the number of runs of all statuses.
+func (a *Archive) CountAllRuns(ctx context.Context) (n int, err error) {
+	count, err := a.CountRuns(ctx)
+	for _, of := range count {
+		n += of
+	}
+	return n, err
+}
+
+// listFewLines returns all lines with a status, of which there are few, and those that say nothing. It asks for pages:
+// without a limit, a store may read all its lines to find them.
+func listFewLines(ctx context.Context, index journal.Index, status string) (list []journal.Line, err error) {
+	for r := (journal.LineRange{Statuses: []string{status}, Limit: firstLines}); ; r.Limit = maxLines {
+		page, err := index.ListLines(ctx, r)
+		if err != nil {
+			return nil, explainStoreError(ctx, err)
+		}
+		list = append(list, page...)
+		if len(page) < r.Limit {
+			return list, nil
+		}
+		r.Below = page[len(page)-1].Order
+		r.BelowThread = page[len(page)-1].Thread
+	}
 }
 
 // countJobs corrects the number of runs by their recorded status: that of runs whose last drive has not recorded its
 // end, and of those that servers are to continue, says their state of now.
 func (s *Store) countJobs(ctx context.Context, count map[string]int, index journal.Index) error {
-	jobs := &jobSet{store: s}
-	correct := func(from *journal.Line) error {
-		l, known := decodeLine(from)
-		if !known {
-			return nil
+	move := func(from, to string, n int) {
+		if count[from] -= n; count[from] <= 0 {
+			delete(count, from)
 		}
-		l.ApplyLease(from.Lease)
-		i, err := s.describeListed(ctx, l.RunInfo, jobs)
-		if err != nil || i.Status == from.Status {
+		if n > 0 {
+			count[to] += n
+		}
+	}
+	list, err := listFewLines(ctx, index, Crashed)
+	if err != nil {
+		return err
+	}
+	jobs := &jobSet{store: s}
+	if err := jobs.readJobs(ctx, list); err != nil {
+		return err
+	}
+	for i := range list {
+		l, known := decodeLine(&list[i])
+		if !known {
+			continue
+		}
+		l.ApplyLease(list[i].Lease)
+		info, err := s.describeListed(ctx, l.RunInfo, jobs)
+		if err != nil {
 			return err
 		}
-		if count[from.Status]--; count[from.Status] <= 0 {
-			delete(count, from.Status)
-		}
-		count[i.Status]++
+		move(list[i].Status, info.Status, 1)
+	}
+	q := QueueOf(s)
+	if q == nil {
 		return nil
 	}
-	driven := journal.LineRange{Statuses: []string{Crashed}}
-	list, err := index.ListLines(ctx, driven)
+	measured, err := q.MeasureJobs(ctx)
 	if err != nil {
 		return explainStoreError(ctx, err)
 	}
-	for i := range list {
-		if err := correct(&list[i]); err != nil {
-			return err
+	for _, status := range []string{graph.Waiting.String(), graph.Paused.String(), graph.Canceled.String()} {
+		n := measured.ByStatus[status]
+		queued := n.Due + n.Held
+		if status != graph.Waiting.String() { // those that wait for a time are not queued
+			queued += n.Later
 		}
-	}
-	if err := jobs.readAll(ctx); err != nil {
-		return err
-	}
-	for thread := range jobs.jobs {
-		from, ok, err := index.ReadLine(ctx, thread)
-		if err == nil && ok && from.Status != Crashed {
-			err = correct(&from)
-		}
-		if err != nil {
-			return explainStoreError(ctx, err)
-		}
+		move(status, Queued, queued)
+		move(status, GivenUp, n.GivenUp)
 	}
 	return nil
 }

@@ -218,7 +218,7 @@ func TestListsReadTheIndexOnly(t *testing.T) {
 	if count, err := a.CountRuns(t.Context()); err != nil || count["done"] != 200 || len(count) != 1 {
 		t.Errorf("the counts are %v (%v)", count, err)
 	}
-	if open, _, err := a.ListOpenRuns(t.Context()); err != nil || len(open) > 0 {
+	if open, _, _, err := a.ListOpenRuns(t.Context(), OpenPoint{}, 0); err != nil || len(open) > 0 {
 		t.Errorf("the open runs are %v (%v)", open, err)
 	}
 }

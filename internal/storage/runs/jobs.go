@@ -78,14 +78,10 @@ const holdTTL = 15 * time.Second
 // program cannot continue.
 const Format = 2 // since 2, threads may wait for a time
 
-// A jobSet is what servers are to do about runs of a store. single says that only one run is looked up; otherwise the
-// first look reads all jobs.
+// A jobSet is what servers are to do about runs of a store, of which each is looked up once.
 type jobSet struct {
-	store  *Store
-	single bool
-
-	read bool
-	jobs map[string]*journal.DriveJob // by thread
+	store *Store
+	jobs  map[string]*journal.DriveJob // by thread; nil: it has none
 }
 
 // applyJob gives a run that nothing drives the status that its job says.
@@ -115,33 +111,48 @@ func waitsUntil(job *journal.DriveJob, due time.Time) bool {
 
 // findJob returns the job of a thread; nil: it has none.
 func (js *jobSet) findJob(ctx context.Context, q journal.Queue, thread string) (*journal.DriveJob, error) {
-	if js.single {
-		job, ok, err := q.ReadJob(ctx, thread)
-		if err != nil || !ok {
-			return nil, err
-		}
-		return &job, nil
+	if job, known := js.jobs[thread]; known {
+		return job, nil
 	}
-	if err := js.readAll(ctx); err != nil {
+	job, ok, err := q.ReadJob(ctx, thread)
+	if err != nil || !ok {
 		return nil, err
 	}
-	return js.jobs[thread], nil
+	return &job, nil
 }
 
-// readAll reads all jobs of the store, once.
-func (js *jobSet) readAll(ctx context.Context) error {
+// readJobs looks up the jobs of threads that are asked for next, all at once.
+func (js *jobSet) readJobs(ctx context.Context, lines []journal.Line) error {
 	q := QueueOf(js.store)
-	if q == nil || js.read {
+	if q == nil {
 		return nil
 	}
-	list, err := q.ListJobs(ctx, false)
-	if err != nil {
-		return explainStoreError(ctx, err)
+	var threads []string
+	if js.jobs == nil {
+		js.jobs = map[string]*journal.DriveJob{}
 	}
-	js.read = true
-	js.jobs = map[string]*journal.DriveJob{}
+	for i := range lines {
+		if l := &lines[i]; isRunThread(l.Thread) && l.Status != graph.Done.String() {
+			if _, known := js.jobs[l.Thread]; !known {
+				threads = append(threads, l.Thread)
+				js.jobs[l.Thread] = nil
+			}
+		}
+	}
+	if len(threads) == 0 {
+		return nil
+	}
+	list, err := q.ReadJobs(ctx, threads)
 	for i := range list {
-		js.jobs[list[i].Thread] = &list[i]
+		js.noteJob(&list[i])
 	}
-	return nil
+	return explainStoreError(ctx, err)
+}
+
+// noteJob notes the job of a thread.
+func (js *jobSet) noteJob(job *journal.DriveJob) {
+	if js.jobs == nil {
+		js.jobs = map[string]*journal.DriveJob{}
+	}
+	js.jobs[job.Thread] = job
 }

@@ -112,6 +112,20 @@ func (l *Lock) Release() {
 	l.file = nil
 }
 
+// listLocks returns the threads with lock files in a directory; a process need not hold them any more.
+func listLocks(dir string) (threads []string) {
+	files, err := os.ReadDir(dir)
+	if dir == "" || err != nil {
+		return nil
+	}
+	for _, f := range files {
+		if thread, err := url.PathUnescape(f.Name()); err == nil {
+			threads = append(threads, thread)
+		}
+	}
+	return threads
+}
+
 // findDriver reports whether a process drives a run, and its id.
 func findDriver(dir, run string) (pid int, yes bool) {
 	if dir == "" {

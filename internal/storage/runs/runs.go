@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"raddle.dev/flow"
 	"raddle.dev/graph"
@@ -88,47 +88,24 @@ func (a *Archive) ListRuns(ctx context.Context, prefix string) (infos []Info, er
 	return infos, nil
 }
 
-// ListRunTree returns the runs of ListRuns as a tree, with their depths: each fork follows the run
-// that it was forked from. Runs that are not forks are newest first; forks of one run are in the
-// order of the points at which they were forked.
-func (a *Archive) ListRunTree(ctx context.Context) (infos []Info, depths []int, err error) {
-	st, err := a.StoreToRead()
-	if st == nil || err != nil {
-		return nil, nil, err
+// ListNewest returns at most n runs whose ids begin with prefix, newest first. It reads little more than them.
+func (a *Archive) ListNewest(ctx context.Context, prefix string, n int) (infos []Info, err error) {
+	var r RunRange
+	if prefix != "" {
+		r.Below = prefix + string(utf8.MaxRune)
 	}
-	trees, err := history.Lineage(ctx, st, "")
-	if err != nil {
-		return nil, nil, err
-	}
-	trees = slices.DeleteFunc(trees, func(b history.Branch) bool { return !isRunThread(b.Thread) })
-	slices.SortStableFunc(trees, func(a, b history.Branch) int { return strings.Compare(RunOf(a.Thread, a.Run), RunOf(b.Thread, b.Run)) })
-	jobs := &jobSet{store: st}
-	var add func(b history.Branch, depth int) error
-	add = func(b history.Branch, depth int) error {
-		var i Info
-		err := b.Damage
-		if err == nil {
-			i, err = st.describeListed(ctx, b.RunInfo, jobs)
+	for i, err := range a.EachRun(ctx, r) {
+		if err != nil {
+			return nil, err
 		}
-		if IsDamage(err) {
-			i = damagedInfo(Info{Run: b.Thread}, err)
-			err = nil
+		if len(infos) == n || i.Run < prefix {
+			break
 		}
-		infos = append(infos, i)
-		depths = append(depths, depth)
-		for _, fork := range b.Forks {
-			if err == nil {
-				err = add(fork, depth+1)
-			}
-		}
-		return err
-	}
-	for _, b := range slices.Backward(trees) {
-		if err := add(b, 0); err != nil {
-			return nil, nil, err
+		if strings.HasPrefix(i.Run, prefix) {
+			infos = append(infos, i)
 		}
 	}
-	return infos, depths, nil
+	return infos, nil
 }
 
 // describeAgain describes the newest run of a thread as the store lists it now, or returns i if there is no such thread
@@ -143,6 +120,9 @@ func (s *Store) describeAgain(ctx context.Context, thread string, i Info) (Info,
 			continue
 		}
 		d, err := history.Describe(t)
+		if err == nil {
+			err = s.completeInfo(ctx, &d)
+		}
 		if err != nil {
 			return i, err
 		}
@@ -153,15 +133,12 @@ func (s *Store) describeAgain(ctx context.Context, thread string, i Info) (Info,
 
 // describeRun describes the newest run of a thread as it is now.
 func (s *Store) describeRun(ctx context.Context, d history.RunInfo) (Info, error) {
-	return s.describeListed(ctx, d, &jobSet{store: s, single: true})
+	return s.describeListed(ctx, d, &jobSet{store: s})
 }
 
 // describeListed is describeRun for one of many runs, which look up their jobs in one set.
 func (s *Store) describeListed(ctx context.Context, d history.RunInfo, jobs *jobSet) (Info, error) {
 	_, session, _ := SessionOf(d.Thread)
-	if err := s.completeInfo(ctx, &d); err != nil {
-		return Info{}, err
-	}
 	i := Info{Run: RunOf(d.Thread, d.Run), Session: session, Agent: d.Label, Graph: d.Graph, Status: d.Status.String(), Started: d.Started, Updated: d.Updated,
 		Questions: []OpenQuestion{}, Due: d.Due, Reason: flow.PlainReason(d.Reason), Final: d.Status.Final()}
 	for _, q := range d.Questions {

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"raddle.dev/graph/history"
+	"raddle.dev/graph/journal"
 )
 
 // Session is a thread that the runs of one conversation append to.
@@ -36,20 +36,28 @@ func (a *Archive) ListSessions(ctx context.Context, agent string) ([]Session, er
 	if agent != "" {
 		prefix = NameSession(agent, "")
 	}
-	jobs := &jobSet{store: st}
-	var list []Session
+	var threads []listedThread
+	var asked []journal.Line
 	for t, err := range st.Threads(ctx, prefix) {
 		if err != nil {
 			return nil, err
 		}
-		d, err := history.Describe(t)
-		var i Info
-		if err == nil {
-			i, err = st.describeListed(ctx, d, jobs)
+		listed, err := st.readThread(ctx, t)
+		if err != nil {
+			return nil, err
 		}
-		if IsDamage(err) {
-			continue
+		if listed.err == nil {
+			threads = append(threads, listed)
+			asked = append(asked, journal.Line{Thread: t.Name, Status: listed.info.Status.String()})
 		}
+	}
+	jobs := &jobSet{store: st}
+	if err := jobs.readJobs(ctx, asked); err != nil {
+		return nil, err
+	}
+	var list []Session
+	for _, t := range threads {
+		i, err := st.describeListed(ctx, t.info, jobs)
 		if err != nil {
 			return nil, err
 		}

@@ -36,13 +36,23 @@ func (p Point) String() string {
 }
 
 // ListForks returns the runs of an archive that were forked from a run, the newest first, and the records at which they
-// were forked. It reads what the store lists of its threads, and no journal. It leaves out damaged threads.
+// were forked. It reads the index, or what the store lists of all its threads, and no journal. It leaves out damaged
+// threads.
 func ListForks(ctx context.Context, a *Archive, run string) ([]Point, error) {
 	st, err := a.StoreToRead()
 	if st == nil || err != nil {
 		return nil, err
 	}
 	forks := []Point{}
+	if index, ok := st.inside().(journal.Index); ok {
+		count, err := index.CountLines(ctx)
+		if err != nil {
+			return nil, explainStoreError(ctx, err)
+		}
+		if count[""] == 0 {
+			return listIndexedForks(ctx, index, run)
+		}
+	}
 	for t, err := range st.Threads(ctx, "") {
 		if err != nil {
 			return nil, err
@@ -60,6 +70,21 @@ func ListForks(ctx context.Context, a *Archive, run string) ([]Point, error) {
 		}
 		if d.From.Thread == run {
 			forks = append(forks, Point{RunOf(t.Name, d.Run), d.From.Seq})
+		}
+	}
+	return forks, nil
+}
+
+// listIndexedForks is ListForks for an index in which every line says what there is.
+func listIndexedForks(ctx context.Context, index journal.Index, run string) ([]Point, error) {
+	lines, err := index.ListForks(ctx, []string{run})
+	if err != nil {
+		return nil, explainStoreError(ctx, err)
+	}
+	forks := []Point{}
+	for i := range slices.Backward(lines) {
+		if l, known := decodeLine(&lines[i]); known {
+			forks = append(forks, Point{lines[i].Order, l.From.Seq})
 		}
 	}
 	return forks, nil

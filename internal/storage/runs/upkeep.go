@@ -278,22 +278,41 @@ func (a *Archive) CompactStore(ctx context.Context) (before, after int64, err er
 // ListEndedRuns returns the runs that ended or were cancelled at least done ago, and those that failed, crashed or
 // were given up at least failed ago; 0 leaves such runs out. It leaves out sessions, which may continue.
 func (a *Archive) ListEndedRuns(ctx context.Context, done, failed time.Duration) ([]string, error) {
-	runs, err := a.ListRuns(ctx, "")
 	var ids []string
-	for _, r := range runs {
-		age := time.Duration(0)
-		switch {
-		case r.Session != "":
-		case r.Final:
-			age = done
-		case r.Status == graph.Failed.String(), r.Status == Crashed, r.Status == GivenUp:
-			age = failed
+	add := func(r RunRange, age time.Duration) error {
+		if age <= 0 {
+			return nil
 		}
-		if age > 0 && time.Since(r.Updated) >= age {
-			ids = append(ids, r.Run)
+		for i, err := range a.EachRun(ctx, r) {
+			if err != nil {
+				return err
+			}
+			if i.Session == "" && i.Status != Running && time.Since(i.Updated) >= age {
+				ids = append(ids, i.Run)
+			}
+		}
+		return nil
+	}
+	err := add(RunRange{ended: true}, done)
+	for _, status := range []string{graph.Failed.String(), Crashed, GivenUp} {
+		if err == nil {
+			err = add(RunRange{Status: status}, failed)
 		}
 	}
 	return ids, err
+}
+
+// ListEnded returns the runs that have ended for good, newest first: those of sessions too.
+func (a *Archive) ListEnded(ctx context.Context) (list []Info, err error) {
+	for i, err := range a.EachRun(ctx, RunRange{ended: true}) {
+		if err != nil {
+			return nil, err
+		}
+		if i.Final {
+			list = append(list, i)
+		}
+	}
+	return list, nil
 }
 
 // RemoveUnusedBundles removes the bundles of agents that no run of an archive needs any more, and returns their number.

@@ -177,8 +177,12 @@ func agentNames(op *opener) []string {
 	return names
 }
 
-// maxLast is how many of the newest runs have the completions last, last~1 and so on.
-const maxLast = 10
+// maxLast is how many of the newest runs have the completions last, last~1 and so on, and maxCompleted among how many
+// of those whose ids begin with a word the completions are.
+const (
+	maxLast      = 10
+	maxCompleted = 200
+)
 
 // completeRuns completes arguments with ids of runs and with last, described by their agent and
 // status. keep selects the runs.
@@ -187,7 +191,7 @@ func completeRuns(op *opener, most int, keep func(runs.Info) bool) cobra.Complet
 		if most > 0 && len(args) >= most {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		all, err := op.openWithFaults().Runs.ListRuns(context.Background(), "")
+		all, err := op.openWithFaults().Runs.ListNewest(context.Background(), "", maxLast)
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveError
 		}
@@ -197,10 +201,13 @@ func completeRuns(op *opener, most int, keep func(runs.Info) bool) cobra.Complet
 				ids = append(ids, describeCompletion(name, runview.DescribeListed(&r)))
 			}
 		}
-		for back, r := range all[:min(len(all), maxLast)] {
+		for back, r := range all {
 			if back == 0 || strings.HasPrefix(word, "l") { // an empty word shows only one of them
 				add(runs.NameLast(back), r)
 			}
+		}
+		if all, err = op.openWithFaults().Runs.ListNewest(context.Background(), word, maxCompleted); err != nil {
+			return nil, cobra.ShellCompDirectiveError
 		}
 		for _, r := range all {
 			add(r.Run, r)
@@ -244,7 +251,7 @@ func completeAnswers(op *opener) cobra.CompletionFunc {
 		if err != nil {
 			return nil, directive
 		}
-		list, err := archive.ListRuns(context.Background(), id)
+		list, err := archive.ListNewest(context.Background(), id, 2)
 		if err != nil || len(list) != 1 {
 			return nil, directive
 		}

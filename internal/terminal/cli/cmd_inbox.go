@@ -26,6 +26,7 @@ import (
 type inboxOptions struct {
 	output   string
 	noResume bool
+	limit    int
 }
 
 func newInboxCommand(env *environment) *cobra.Command {
@@ -39,6 +40,7 @@ func newInboxCommand(env *environment) *cobra.Command {
 		Long: `On a terminal, raddle asks the questions one after the other, the oldest first. When you have answered those of
 a run, it continues here; then the next run asks. Esc leaves a question open, Ctrl-C ends the command.
 raddle does not ask the questions of a run that another process drives: answer them there.
+It begins with the runs that have waited longest, of which it takes at most 100 at once: -n takes more or fewer.
 
 If standard output is not a terminal, or with --output json, raddle lists the questions and asks nothing.`,
 		Example: `  raddle inbox
@@ -47,17 +49,24 @@ If standard output is not a terminal, or with --output json, raddle lists the qu
 		Args: checkArgCount(0, 0, ""),
 	})
 	cmd.Flags().BoolVar(&opts.noResume, "no-resume", false, "only record the answers: a server of the store continues the runs, or raddle resume")
+	cmd.Flags().IntVarP(&opts.limit, "limit", "n", -1, "the questions of at most `N` runs; 0: all (default 100, all as json)")
 	addTraceFlag(cmd, &env.opener)
 	addOutputFlag(cmd, &opts.output, "write the questions as `FORMAT`: text or json")
 	return cmd
 }
 
 func runInbox(ctx context.Context, con *console.Console, p *app.Process, fg *foreground, opts inboxOptions, _ []string) error {
-	list, damaged, err := p.Runs.ListOpenRuns(ctx)
+	if opts.limit < 0 && opts.output == console.FormatText {
+		opts.limit = defaultRuns
+	}
+	list, damaged, more, err := p.Runs.ListOpenRuns(ctx, runs.OpenPoint{}, max(opts.limit, 0))
 	if err != nil {
 		return err
 	}
 	warnDamaged(con, damaged)
+	if more {
+		defer con.PrintNote("more runs wait; see the questions of all with: -n 0")
+	}
 	if opts.output == console.FormatJSON {
 		return con.PrintJSON(inboxLines(list))
 	}
@@ -106,7 +115,7 @@ func inboxLines(list []runs.OpenRun) []inboxLine {
 }
 
 // answerWord returns the words with which a command line answers one of the open questions of a run.
-func answerWord(open []graph.Question, q graph.Question) string {
+func answerWord(open []runs.AskedQuestion, q graph.Question) string {
 	if len(open) == 1 {
 		return "TEXT"
 	}
@@ -118,7 +127,7 @@ func printInbox(con *console.Console, list []runs.OpenRun) {
 	table := term.NewTable(
 		term.NewColumn("RUN", func(o inboxRow) string { return o.run.Run }),
 		term.NewColumn("AGENT", func(o inboxRow) string { return runview.NameAgent(&o.run.Info) }),
-		term.NewColumn("SINCE", func(o inboxRow) string { return runview.FormatAge(time.Since(o.run.Updated)) }),
+		term.NewColumn("SINCE", func(o inboxRow) string { return runview.FormatAge(time.Since(o.Since)) }),
 		term.NewColumn("QUESTION", inboxRow.describe),
 	)
 	for i := range list {
@@ -133,7 +142,7 @@ func printInbox(con *console.Console, list []runs.OpenRun) {
 // An inboxRow is a row of the inbox.
 type inboxRow struct {
 	run *runs.OpenRun
-	graph.Question
+	runs.AskedQuestion
 }
 
 // describe returns the question in one line.
@@ -167,7 +176,7 @@ func answerInbox(ctx context.Context, con *console.Console, p *app.Process, fg *
 	b := &inbox{console: con, process: p, foreground: fg, noResume: noResume}
 	for i := range list {
 		r := &list[i]
-		con.Screen.PrintLine(con.Screen.Paint(term.Cyan, fmt.Sprintf("(%d/%d) run %s, agent %s, %s", i+1, len(list), r.Run, term.CleanText(r.Agent), runview.FormatAge(time.Since(r.Updated)))))
+		con.Screen.PrintLine(con.Screen.Paint(term.Cyan, fmt.Sprintf("(%d/%d) run %s, agent %s, %s", i+1, len(list), r.Run, term.CleanText(r.Agent), runview.FormatAge(time.Since(r.Since)))))
 		err := b.answerOpen(ctx, r)
 		b.noteFailure(err)
 		if b.ended {
@@ -185,11 +194,15 @@ func (b *inbox) answerOpen(ctx context.Context, r *runs.OpenRun) error {
 			return err
 		}
 	}
+	detail, err := b.process.Runs.ReadRunDetail(ctx, r.Run) // a list may have the beginning of a long question only
+	if err != nil {
+		return err
+	}
 	stop := newStopper(b.console, b.foreground)
 	defer stop.close()
 	ask := &asker{console: b.console, prompter: b.console.NewPrompter(), stopped: stop.isStopped}
 	ask.skip = func(err error) { b.ended = b.ended || errors.Is(err, term.ErrInterrupted) }
-	answers, _, err := ask.answerQuestions(stop.asking, r.Open)
+	answers, _, err := ask.answerQuestions(stop.asking, detail.Snapshot.Questions)
 	if err != nil || len(answers) == 0 {
 		return err
 	}

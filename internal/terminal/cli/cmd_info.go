@@ -85,11 +85,10 @@ func runInfo(ctx context.Context, op *opener, opts infoOptions, _ []string) erro
 	case op.problem != nil:
 		r.Problems = append(r.Problems, op.problem.Error())
 	}
-	list, err := p.Runs.ListRuns(ctx, "")
-	if err != nil {
+	var err error
+	if r.Runs, err = p.Runs.CountAllRuns(ctx); err != nil {
 		r.Problems = append(r.Problems, err.Error())
 	}
-	r.Runs = len(list)
 	return op.PrintResult(opts.output, r, func() string { return formatInfo(&r, p.Dirs.ShortPath) })
 }
 

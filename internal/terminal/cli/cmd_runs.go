@@ -148,7 +148,11 @@ func noteOlderRuns(con *console.Console, n int) {
 
 // printRunTree implements "runs ls --tree".
 func printRunTree(ctx context.Context, con *console.Console, p *app.Process, opts runsLsOptions) error {
-	list, depths, err := p.Runs.ListRunTree(ctx)
+	enough := 0
+	if opts.limit > 0 && opts.status == "" && opts.agent == "" {
+		enough = opts.limit + mostCounted
+	}
+	list, depths, err := p.Runs.ListRunTree(ctx, enough)
 	if err != nil {
 		return err
 	}

@@ -72,18 +72,16 @@ func resolveLastWords(ctx context.Context, p *app.Process, refs []string) ([]str
 // removeFinished removes the runs that are over, and with sessions also the sessions whose
 // last turn is over.
 func removeFinished(ctx context.Context, con *console.Console, p *app.Process, sessions bool) error {
-	list, err := p.Runs.ListRuns(ctx, "")
+	list, err := p.Runs.ListEnded(ctx)
 	if err != nil {
 		return err
 	}
 	var ids []string
 	kept := 0
 	for _, r := range list {
-		switch {
-		case !r.Final:
-		case r.Session == "":
+		if r.Session == "" {
 			ids = append(ids, r.Run)
-		default:
+		} else {
 			kept++
 		}
 	}

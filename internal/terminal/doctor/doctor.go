@@ -281,12 +281,12 @@ func (d *Doctor) CheckStore(ctx context.Context) {
 	const next = "change the permissions, or: raddle config set store sqlite:PATH"
 	switch info, err := os.Stat(place); {
 	case !isFile && archive.KeepsRuns():
-		list, err := archive.ListRuns(ctx, "")
+		count, err := archive.CountAllRuns(ctx)
 		if err != nil {
 			d.addError("store", "", err)
 			return
 		}
-		d.addOK("store", "%s, %s", place, wording.FormatCount(len(list), "run"))
+		d.addOK("store", "%s, %s", place, wording.FormatCount(count, "run"))
 	case !isFile:
 		if _, err := archive.OpenStore(); err != nil {
 			d.addError("store", "", err)
@@ -302,7 +302,7 @@ func (d *Doctor) CheckStore(ctx context.Context) {
 	case err != nil:
 		d.addError("store", next, err)
 	default:
-		list, err := archive.ListRuns(ctx, "")
+		count, err := archive.CountAllRuns(ctx)
 		if err != nil {
 			d.addError("store", "", err)
 			return
@@ -317,7 +317,7 @@ func (d *Doctor) CheckStore(ctx context.Context) {
 			d.addError("store", next, fmt.Errorf("%s cannot be written: %w", short, err))
 			return
 		}
-		d.addOK("store", "%s, %s, %.1f MB, format %d", short, wording.FormatCount(len(list), "run"), float64(info.Size())/1e6, readStoreVersion(f))
+		d.addOK("store", "%s, %s, %.1f MB, format %d", short, wording.FormatCount(count, "run"), float64(info.Size())/1e6, readStoreVersion(f))
 	}
 }
 

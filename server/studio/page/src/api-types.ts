@@ -395,6 +395,7 @@ export interface OverviewBranch {
 export interface OverviewQuestion {
   agent: string;
   host?: string;
+  part?: boolean;
   pid?: number;
   question: Question;
   run: string;

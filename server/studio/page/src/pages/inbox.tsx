@@ -4,7 +4,7 @@ import { Ago, Failure, useLoaded } from "../parts/common";
 import { AnswerForm } from "../parts/question";
 import { runPath } from "../router";
 import { isShortcut } from "../target";
-import type { OpenQuestion, Page } from "../types";
+import type { OpenQuestion, Page, Run } from "../types";
 
 // Inbox shows all open questions. Keys: j and k choose one, 1 to 9 answer it. What allows something must have the focus: j and k give it.
 export function Inbox() {
@@ -38,9 +38,22 @@ export function Inbox() {
           <header>
             <a href={runPath(o.run)}>{o.agent}</a> <span class="dim">{o.question.node ?? ""}</span> <Ago time={o.since} />
           </header>
-          <AnswerForm run={o.run} q={o.question} onAnswered={list.reload} keys={i === at} />
+          {o.part ? <LongQuestion o={o} onAnswered={list.reload} keys={i === at} /> : <AnswerForm run={o.run} q={o.question} onAnswered={list.reload} keys={i === at} />}
         </article>
       ))}
     </main>
+  );
+}
+
+// LongQuestion asks a question of which the list has only the beginning: the run has all of it.
+function LongQuestion({ o, onAnswered, keys }: { o: OpenQuestion; onAnswered: () => void; keys: boolean }) {
+  const run = useLoaded((s) => get<Run>("runs/" + encodeURIComponent(o.run), s), [o.run, o.question.id]);
+  const q = run.value?.questions?.find((q) => q.id === o.question.id);
+  if (q) return <AnswerForm run={o.run} q={q} onAnswered={onAnswered} keys={keys} />;
+  return (
+    <>
+      <p class="dim">{o.question.prompt}…</p>
+      <Failure text={run.error} />
+    </>
   );
 }
