@@ -111,7 +111,7 @@ CREATE TABLE raddle_line_count ( -- how many lines have a status: the sum of its
 ) WITH (fillfactor = 20);
 INSERT INTO raddle_line_count SELECT status, 0, count(*) FROM raddle_line GROUP BY status;
 ANALYZE raddle_line, raddle_line_count;
-`, notices}
+`, notices, triggers}
 
 // schemaTable holds the version of the schema in its one row. It is locked while the schema changes.
 const schemaTable = "CREATE TABLE IF NOT EXISTS raddle_schema (version integer NOT NULL)"

@@ -227,7 +227,7 @@ func TestOpenReadOnlyOfOlderFiles(t *testing.T) {
 				t.Fatal(err)
 			}
 			fill(t, s)
-			drop := []string{"DROP TABLE line; DROP TABLE line_count", "DROP TABLE drive; DROP TABLE worker", "DROP TABLE entry; DROP INDEX IF EXISTS expiry", "", "DROP TABLE lease"}
+			drop := []string{"DROP TABLE tick; DROP TABLE starter", "DROP TABLE line; DROP TABLE line_count", "DROP TABLE drive; DROP TABLE worker", "DROP TABLE entry; DROP INDEX IF EXISTS expiry", "", "DROP TABLE lease"}
 			for from := version - 1; from >= schema; from-- {
 				if _, err := s.w.conn.ExecContext(t.Context(), drop[version-1-from]); err != nil {
 					t.Fatal(err)
