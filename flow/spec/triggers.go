@@ -23,76 +23,88 @@ var TriggerKinds = []string{"schedule", "webhook", "event", "run"}
 var Overlaps = []string{"skip", "queue", "cancel", "allow"}
 
 // A Trigger is an entry of triggers: what starts a run of the agent without a person. One of Schedule, Webhook, Event
-// and Run is set.
+// and Run is set. In JSON it is what a store keeps of a trigger that is enabled.
 type Trigger struct {
 	// Name distinguishes the triggers of an agent; it is that of the kind unless the file says another.
-	Name string
+	Name string `json:"name"`
 
 	// Kind is one of TriggerKinds.
-	Kind string
+	Kind string `json:"kind"`
 
-	Schedule *TriggerSchedule
-	Webhook  *TriggerWebhook
-	Event    string
-	Run      *TriggerRun
+	Schedule *TriggerSchedule `json:"schedule,omitempty"`
+	Webhook  *TriggerWebhook  `json:"webhook,omitempty"`
+	Event    string           `json:"event,omitempty"`
+	Run      *TriggerRun      `json:"run,omitempty"`
 
 	// Overlap is one of Overlaps.
-	Overlap string
+	Overlap string `json:"overlap"`
 
-	// Prompt is what the run gets, a strict template about what has happened; HasPrompt says that there is one. State
-	// are the first values of the state of a graph.
-	Prompt    Template
-	HasPrompt bool
-	State     []Update
+	// Prompt is what the run gets, a strict template about what has happened. State are templates of the first values
+	// of the state of a graph.
+	Prompt string       `json:"prompt,omitempty"`
+	State  []StateValue `json:"state,omitempty"`
 
-	Pos strictyaml.Pos // of the entry
+	Pos strictyaml.Pos `json:"-"` // of the entry
+}
+
+// A StateValue is a template of a value of the state.
+type StateValue struct {
+	Key   string `json:"key"`
+	Value string `json:"value"`
 }
 
 // A TriggerSchedule is when a schedule fires.
 type TriggerSchedule struct {
-	Text     string
-	Timezone string // in the IANA database; "": UTC
-	Times    *cron.Schedule
+	Text     string `json:"text"`
+	Timezone string `json:"timezone,omitempty"` // in the IANA database; "": UTC
 
 	// CatchUp is how late a tick may be fired that came while no server worked.
-	CatchUp time.Duration
+	CatchUp time.Duration `json:"catch_up"`
 }
 
 // DefaultCatchUp is how late a tick of a schedule may be fired that says nothing about it.
 const DefaultCatchUp = time.Hour
 
+// ParseTimes returns the times of a schedule.
+func (s *TriggerSchedule) ParseTimes() (*cron.Schedule, error) {
+	zone, err := cron.LoadZone(s.Timezone)
+	if err != nil {
+		return nil, err
+	}
+	return cron.Parse(s.Text, zone)
+}
+
 // A TriggerWebhook is a request of another program that fires a trigger, and how the program proves who it is.
 type TriggerWebhook struct {
-	Path string // below the address of webhooks, without a slash before it
+	Path string `json:"path"` // below the address of webhooks, without a slash before it
 
 	// Secret and Token are names of environment variables; one of them is set. With a secret the body is signed as
 	// Signature says, otherwise the request has the token.
-	Secret    string
-	Signature TriggerSignature
-	Token     string
+	Secret    string           `json:"secret,omitempty"`
+	Signature TriggerSignature `json:"signature,omitzero"`
+	Token     string           `json:"token,omitempty"`
 
 	// TokenHeader has the token; "": the header Authorization, after the word Bearer.
-	TokenHeader string
+	TokenHeader string `json:"token_header,omitempty"`
 
 	// ID is the header with an id that the sender gives to each delivery, the same when it sends it again; "": none.
-	ID string
+	ID string `json:"id,omitempty"`
 }
 
 // A TriggerSignature says where the HMAC-SHA256 of a request is, and of what it is. A header that is written as
 // NAME#PART is a list of PART=VALUE with commas, of which one is meant.
 type TriggerSignature struct {
-	Header    string
-	Encoding  string // hex or base64
-	Prefix    string // before the signature
-	Timestamp string // the header with the time of the request, in seconds since 1970; "": none
-	// Signed is a template of what is signed, with timestamp, id and body.
-	Signed Template
+	Header    string `json:"header"`
+	Encoding  string `json:"encoding"`            // hex or base64
+	Prefix    string `json:"prefix,omitempty"`    // before the signature
+	Timestamp string `json:"timestamp,omitempty"` // the header with the time of the request, in seconds since 1970; "": none
+	Signed    string `json:"signed"`              // a template of what is signed, with timestamp, id and body
 }
 
 // A TriggerRun is the end of a run of another agent.
 type TriggerRun struct {
-	Agent  string
-	Status string // done or failed
+	Agent  string `json:"agent"`
+	Status string `json:"status"` // done or failed
 }
 
 // The default fields of signatures.
@@ -235,12 +247,11 @@ func (r *triggerReader) readSchedule() *TriggerSchedule {
 	zone, err := cron.LoadZone(s.Timezone)
 	if err != nil {
 		r.refuse(r.FindField("timezone"), "timezone", "%v", err)
-		zone = time.UTC
 	}
 	if at := r.FindField("schedule"); at != nil {
-		if s.Times, err = cron.Parse(s.Text, zone); err != nil {
+		if times, err := cron.Parse(s.Text, zone); err != nil {
 			r.refuse(at, "schedule", "`%s` is no schedule: %v", wording.CutText(s.Text, 60, "…"), err)
-		} else if s.Times.NamesBothDays() {
+		} else if times.NamesBothDays() {
 			r.found = append(r.found, strictyaml.Finding{Severity: strictyaml.SeverityWarning, Class: strictyaml.ClassAdvice, Code: "both-days", Pos: r.Source.PositionOf(at),
 				Message: strictyaml.PrefixPath(r.Path+".schedule", "it comes on the days of the month and on those of the week, not only on those that are both: cron reads it so")})
 		}
@@ -361,9 +372,9 @@ func (r *triggerReader) readSignature() (s TriggerSignature) {
 			signed = defaultSignedTimed
 		}
 	}
-	s.Signed = ParseTemplate(signed)
+	s.Signed = signed
 	needs := map[string]bool{"body": false, "timestamp": s.Timestamp == ""}
-	for _, path := range s.Signed.Paths() {
+	for _, path := range ParseTemplate(signed).Paths() {
 		if !slices.Contains(signedParts, path) {
 			m.AddFault(m.FindField("signed"), "signed", "invalid-value", "invalid value: {{"+path+"}} is none of {{"+strings.Join(signedParts, "}}, {{")+"}}")
 		}
@@ -408,18 +419,24 @@ func (r *triggerReader) readInput(t *Trigger) {
 		return
 	case t.Kind == "schedule":
 	case r.ReadMapping("map") == nil:
+		if !r.hasState {
+			r.Problems.Add(strictyaml.Finding{Code: "missing-field", Pos: r.Source.Pos, Fix: "add `map: {prompt: ...}`",
+				Message: strictyaml.PrefixPath(r.Path, "missing field `map`: a model has nothing to answer without a prompt")})
+		}
 		return
 	default:
 		m = strictyaml.NewFields(r.Problems, strictyaml.Mapping{Pos: r.Source.PositionOf(at), Node: at}, r.Path+".map")
 		m.Plain = true
 	}
-	t.HasPrompt = m.HasValue("prompt")
-	t.Prompt = ParseTemplate(m.ReadText("prompt", strictyaml.Optional))
+	t.Prompt = m.ReadText("prompt", strictyaml.Optional)
+	if t.Prompt == "" && !r.hasState {
+		m.ReportMissing("prompt")
+	}
 	if values := m.FindField("state"); values != nil && !r.hasState {
 		m.AddFault(values, "state", "invalid-value", "invalid value: the agent is no graph and has no state; write what it is to know into `prompt`")
 	}
 	for _, pair := range m.ReadPairs("state", strictyaml.Optional) {
-		t.State = append(t.State, Update{Key: pair.Key, Value: ParseTemplate(pair.Value)})
+		t.State = append(t.State, StateValue{pair.Key, pair.Value})
 	}
 	if t.Kind == "schedule" {
 		r.refuseTemplates(t)
@@ -430,13 +447,13 @@ func (r *triggerReader) readInput(t *Trigger) {
 
 // refuseTemplates reports placeholders of a schedule other than those that it has.
 func (r *triggerReader) refuseTemplates(t *Trigger) {
-	for _, path := range t.Prompt.Paths() {
+	for _, path := range ParseTemplate(t.Prompt).Paths() {
 		if !slices.Contains(ScheduleKeys, path) {
 			r.refuse(r.FindField("prompt"), "prompt", "{{%s}} has no value: a schedule has {{%s}}", path, strings.Join(ScheduleKeys, "}}, {{"))
 		}
 	}
 	for _, u := range t.State {
-		for _, path := range u.Value.Paths() {
+		for _, path := range ParseTemplate(u.Value).Paths() {
 			if !slices.Contains(ScheduleKeys, path) {
 				r.refuse(r.FindField("state"), "state."+u.Key, "{{%s}} has no value: a schedule has {{%s}}", path, strings.Join(ScheduleKeys, "}}, {{"))
 			}

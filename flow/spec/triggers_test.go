@@ -60,10 +60,11 @@ run: run fetch failed, allow`
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 	s := c.Triggers[0].Schedule
-	if s.CatchUp != 30*time.Minute || s.Times.Next(time.Date(2026, 11, 28, 0, 0, 0, 0, time.UTC)).UTC().Format(time.RFC3339) != "2026-11-30T06:00:00Z" {
+	times, err := s.ParseTimes()
+	if err != nil || s.CatchUp != 30*time.Minute || times.Next(time.Date(2026, 11, 28, 0, 0, 0, 0, time.UTC)).UTC().Format(time.RFC3339) != "2026-11-30T06:00:00Z" {
 		t.Errorf("the schedule is %+v", s)
 	}
-	if w := c.Triggers[1].Webhook; w.Secret != "GITHUB_SECRET" || w.Signature.Signed.String() != "{{body}}" || w.Signature.Encoding != "hex" {
+	if w := c.Triggers[1].Webhook; w.Secret != "GITHUB_SECRET" || w.Signature.Signed != "{{body}}" || w.Signature.Encoding != "hex" {
 		t.Errorf("the webhook is %+v", w)
 	}
 	f, err := Parse("graph.yaml", []byte("name: a\nstart: x\nnodes: {}\ntriggers:\n  - schedule: '@daily'\n    state: {day: '{{date}}'}\n"), nil)
@@ -111,6 +112,8 @@ func TestWrongTriggers(t *testing.T) {
 		"  - {webhook: /a, token: '${A}'}":                                                           "a path has words of letters",
 		"  - {webhook: 'a%2fb', token: '${A}'}":                                                      "a path has words of letters",
 		"  - {webhook: a/./b, token: '${A}'}":                                                        "a path has words of letters",
+		"  - {schedule: '@daily'}":                                                                   "triggers[0]: missing field `prompt`",
+		"  - {event: x}":                                                                             "missing field `map`: a model has nothing to answer without a prompt",
 		"  - {run: fetch}":                                                                           "write the name of an agent and how its run has ended",
 		"  - {run: fetch finished}":                                                                  "write the name of an agent and how its run has ended",
 		"  - {run: fetch done, timezone: UTC}":                                                       "it belongs to a trigger with `schedule`",
@@ -130,11 +133,11 @@ func TestWrongTriggers(t *testing.T) {
 			t.Errorf("%s\n got %s\nwant %s", triggers, all, want)
 		}
 	}
-	_, err := readAgent("  - {schedule: '0 7 * *', timezone: Mars, overlap: no, catch_up: x}\n  - {run: a}\n")
+	_, err := readAgent("  - {schedule: '0 7 * *', timezone: Mars, overlap: no, catch_up: x, prompt: y}\n  - {run: a, map: {prompt: y}}\n")
 	if parsed, ok := errors.AsType[*ParseError](err); !ok || len(parsed.Findings) != 5 {
 		t.Errorf("not all problems are reported at once: %v", err)
 	}
-	c, err := readAgent("  - {schedule: '0 7 1 * 1', timezon: UTC}\n")
+	c, err := readAgent("  - {schedule: '0 7 1 * 1', timezon: UTC, prompt: x}\n")
 	if err != nil || len(c.Findings) != 2 {
 		t.Errorf("the findings are %+v (%v)", c, err)
 	}

@@ -145,3 +145,9 @@ func (js *jobSet) readAll(ctx context.Context) error {
 	}
 	return nil
 }
+
+// TriggersOf returns the triggers of a store: what starts runs without a person. It is nil if the store keeps none.
+func TriggersOf(st *Store) journal.Triggers {
+	t, _ := st.inside().(journal.Triggers)
+	return t
+}
