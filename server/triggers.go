@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"raddle.dev/agent"
+	"raddle.dev/graph"
 	"raddle.dev/graph/journal"
 	"raddle.dev/internal/base/failure"
 	"raddle.dev/internal/base/jsonvalue"
@@ -19,7 +20,6 @@ import (
 const (
 	triggerEvery = time.Second      // how often it looks for ticks
 	settleEvery  = 5 * time.Second  // how often it looks for runs that have ended
-	tickTTL      = 90 * time.Second // for how long a tick belongs to a service that does not say what has come of it
 	ticksAtOnce  = 10               // ticks that it takes at once
 	queueDelay   = 2 * time.Second  // until a tick is looked at again that waits for the end of a run
 	failDelay    = 10 * time.Second // until a tick is tried again that could not start its run
@@ -31,6 +31,9 @@ const (
 	maxChain     = 8                // runs that start each other by triggers, one after the other
 	budgetTime   = 24 * time.Hour   // of the daily budget
 )
+
+// tickTTL is for how long a tick belongs to a service that does not say what has come of it. It is a variable for tests.
+var tickTTL = 90 * time.Second
 
 // triggerWork drives the triggers of a store: every service of the store does, and each tick is done once.
 type triggerWork struct {
@@ -229,6 +232,9 @@ func (w *triggerWork) decideTick(ctx context.Context, tick *journal.Tick, in *tr
 	if _, err := s.StartRun(ctx, req); err != nil {
 		return outcome{}, err
 	}
+	if budget != nil {
+		in.Spent = *budget // until it is known
+	}
 	s.log.Info("a trigger has started a run", "trigger", tick.Trigger, "tick", tick.Key, "run", tick.Run)
 	return outcome{state: trigger.Started}, nil
 }
@@ -243,10 +249,17 @@ func (w *triggerWork) checkOverlap(ctx context.Context, t *trigger.Trigger, tick
 	if t.Overlap == "allow" {
 		return out, false, nil
 	}
-	if t.Overlap == "queue" {
-		before, err := w.isQueuedBefore(ctx, tick)
-		if before || err != nil {
-			return waitFor(queueDelay, "waits for the ticks before it"), true, err
+	ticks, err := w.set.Store.ListTicks(ctx, tick.Trigger, ticksRead)
+	if err != nil {
+		return out, true, err
+	}
+	for i := range ticks {
+		other := &ticks[i]
+		switch {
+		case t.Overlap == "queue" && other.State == journal.TickWaiting && other.Time.Before(tick.Time):
+			return waitFor(queueDelay, "waits for the ticks before it"), true, nil
+		case t.Overlap == "cancel" && other.Run != "" && other.Time.After(tick.Time):
+			return skip("a newer one has come"), true, nil
 		}
 	}
 	if t.Active == "" || t.Active == tick.Run {
@@ -272,26 +285,32 @@ func (w *triggerWork) checkOverlap(ctx context.Context, t *trigger.Trigger, tick
 	return skip("run %s still works", t.Active), true, nil
 }
 
+// hasStopped reports whether a run with a status does not continue unless a person wants it.
+func hasStopped(status string) bool {
+	return !runs.IsWorking(status) && status != runs.Crashed && status != graph.Waiting.String() && status != graph.Paused.String()
+}
+
+// matchesEnd reports whether a status is the end of a run that a trigger waits for: a failure is also a limit or a
+// timeout, but not what a person has stopped.
+func matchesEnd(status, wanted string) bool {
+	switch status {
+	case graph.Done.String():
+		return wanted == "done"
+	case graph.Abandoned.String(), graph.Canceled.String():
+		return false
+	}
+	return wanted == "failed" && hasStopped(status)
+}
+
 // isWorking reports whether a run that a trigger has started has not ended, or is about to start.
 func (w *triggerWork) isWorking(ctx context.Context, run, of string) (bool, error) {
 	d, err := w.service.findRun(ctx, run)
 	if !is[*runs.UnknownError](err) {
-		return err == nil && !d.Final, err
+		return err == nil && !hasStopped(d.Status), err
 	}
 	ticks, err := w.set.Store.ListTicks(ctx, of, ticksRead)
 	for i := range ticks {
 		if ticks[i].Run == run && ticks[i].State == journal.TickWaiting {
-			return true, nil
-		}
-	}
-	return false, err
-}
-
-// isQueuedBefore reports whether an older tick of the same trigger waits.
-func (w *triggerWork) isQueuedBefore(ctx context.Context, tick *journal.Tick) (bool, error) {
-	ticks, err := w.set.Store.ListTicks(ctx, tick.Trigger, ticksRead)
-	for i := range ticks {
-		if ticks[i].State == journal.TickWaiting && ticks[i].Time.Before(tick.Time) {
 			return true, nil
 		}
 	}
@@ -312,11 +331,7 @@ func (w *triggerWork) findBudget(ctx context.Context, t *trigger.Trigger, tick *
 			if ticks[i].Run == "" || ticks[i].Key == tick.Key || ticks[i].State == journal.TickWaiting || tick.Time.Sub(ticks[i].Time) >= budgetTime {
 				continue
 			}
-			if ticks[i].State == trigger.Started {
-				spent = trigger.AddLimits(spent, t.Budget.Run)
-			} else {
-				spent = trigger.AddLimits(spent, trigger.InputOf(&ticks[i]).Spent)
-			}
+			spent = trigger.AddLimits(spent, trigger.InputOf(&ticks[i]).Spent)
 		}
 		if limit, used = trigger.LimitBy(limit, day, spent); used != "" {
 			return nil, used, nil
@@ -351,7 +366,7 @@ func (w *triggerWork) settleRun(ctx context.Context, tick *journal.Tick) error {
 		tick.State = "gone"
 	case err != nil:
 		return err
-	case !v.Final:
+	case !hasStopped(v.Status):
 		return nil
 	default:
 		models, err := v.ReadModels(ctx)
@@ -388,7 +403,7 @@ func (w *triggerWork) noteEnds(ctx context.Context, t *trigger.Trigger) error {
 			return nil
 		}
 		key := t.ID() + " " + info.Run
-		if info.Status != t.Run.Status || !info.Updated.After(t.Enabled) || w.ends[key] {
+		if !matchesEnd(info.Status, t.Run.Status) || !info.Updated.After(t.Enabled) || w.ends[key] {
 			continue
 		}
 		if err := w.noteEnd(ctx, t, &info); err != nil {
