@@ -75,7 +75,9 @@ func LoadZone(name string) (*time.Location, error) {
 
 // NamesBothDays reports whether the schedule names days of the month and days of the week: then it comes on all of
 // them.
-func (s *Schedule) NamesBothDays() bool { return s.fields.Dom&allDays == 0 && s.fields.Dow&allDays == 0 }
+func (s *Schedule) NamesBothDays() bool {
+	return s.fields.Dom&allDays == 0 && s.fields.Dow&allDays == 0
+}
 
 // Next returns the first tick after a time; the zero time if none comes in the years that follow.
 //

@@ -25,8 +25,10 @@ type Input struct {
 	// Failures is how often the run could not be started.
 	Failures int `json:"failures,omitempty"`
 
-	// Digest is that of what the tick was made of, so that another content with the same key is noticed.
-	Digest string `json:"digest,omitempty"`
+	// Digest is that of what the tick was made of, so that another content with the same key is noticed. Arrival is
+	// another one for each request, so that one that was sent again is noticed.
+	Digest  string `json:"digest,omitempty"`
+	Arrival string `json:"arrival,omitempty"`
 
 	// Spent is what the run has spent, when it has ended.
 	Spent agent.Limits `json:"spent,omitzero"`

@@ -38,6 +38,9 @@ const (
 	Skipped = "skipped" // no run was started, on purpose
 	Missed  = "missed"  // it was too late
 	Failed  = "failed"  // the run could not be started, or has failed
+
+	// Seen is the state of a tick that is only the memory of a signed request.
+	Seen = "seen"
 )
 
 // A Trigger is one that a person has enabled.
