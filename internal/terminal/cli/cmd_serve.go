@@ -474,7 +474,9 @@ var protocols = []protocol{
 	{"agui", func(g *gateway.Gateway, s *server.Service) { g.Handle("/agui/", agui.NewHandler(s)) }},
 	{"mcp", func(g *gateway.Gateway, s *server.Service) { g.Handle("/mcp", mcp.NewHandler(s, nil)) }},
 	{"openai", mountOpenAI},
-	{"webhooks", func(g *gateway.Gateway, s *server.Service) { g.HandleUnread(webhook.Prefix, webhook.NewHandler(s, s.Process().Log)) }},
+	{"webhooks", func(g *gateway.Gateway, s *server.Service) {
+		g.HandleUnread(webhook.Prefix, webhook.NewHandler(s, s.Process().Log))
+	}},
 }
 
 func mountOpenAI(g *gateway.Gateway, s *server.Service) {
