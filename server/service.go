@@ -133,7 +133,7 @@ func (s *Service) Close(ctx context.Context) error {
 	s.mu.Unlock()
 	s.stopUpkeep()
 	s.stopRecovery()
-	s.triggers.close()
+	s.triggers.endWork()
 	s.worker.drain()
 	defer s.worker.close(context.WithoutCancel(ctx))
 	for _, d := range active {

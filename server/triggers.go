@@ -32,7 +32,7 @@ const (
 	budgetTime   = 24 * time.Hour   // of the daily budget
 )
 
-// tickTTL is for how long a tick belongs to a service that does not say what has come of it. It is a variable for tests.
+// tickTTL is for how long a tick belongs to a service that does not say what it has done. It is a variable for tests.
 var tickTTL = 90 * time.Second
 
 // triggerWork drives the triggers of a store: every service of the store does, and each tick is done once.
@@ -59,11 +59,11 @@ func (s *Service) startTriggers() {
 	ctx, cancel := context.WithCancel(context.Background())
 	w := &triggerWork{service: s, set: set, stop: cancel, ends: map[string]bool{}}
 	s.triggers = w
-	w.stopped.Go(func() { w.work(ctx) })
+	w.stopped.Go(func() { w.workUntilEnd(ctx) })
 }
 
-// close ends the work on triggers. A tick that was taken is taken again later, by any service.
-func (w *triggerWork) close() {
+// endWork ends the work on triggers. A tick that was taken is taken again later, by any service.
+func (w *triggerWork) endWork() {
 	if w == nil {
 		return
 	}
@@ -71,12 +71,12 @@ func (w *triggerWork) close() {
 	w.stopped.Wait()
 }
 
-// work looks for ticks until ctx ends.
-func (w *triggerWork) work(ctx context.Context) {
+// workUntilEnd looks for ticks until ctx ends.
+func (w *triggerWork) workUntilEnd(ctx context.Context) {
 	every := time.NewTicker(triggerEvery)
 	defer every.Stop()
 	for {
-		err := w.look(ctx)
+		err := w.lookForTicks(ctx)
 		if failed := err != nil && ctx.Err() == nil; failed != w.away {
 			w.away = failed
 			if failed {
@@ -93,9 +93,9 @@ func (w *triggerWork) work(ctx context.Context) {
 	}
 }
 
-// look adds the ticks that have come and starts those that are due.
-func (w *triggerWork) look(ctx context.Context) error {
-	list, now, err := w.set.List(ctx)
+// lookForTicks adds the ticks that have come and starts those that are due.
+func (w *triggerWork) lookForTicks(ctx context.Context) error {
+	list, now, err := w.set.ListAll(ctx)
 	if err != nil || len(list) == 0 {
 		return err
 	}
@@ -129,7 +129,7 @@ func (w *triggerWork) look(ctx context.Context) error {
 	return errors.Join(failed...)
 }
 
-// An outcome is what comes of a tick: it ends in a state, or waits again for a delay.
+// An outcome is the result of a tick: it ends in a state, or waits again for a delay.
 type outcome struct {
 	state string
 	note  string
@@ -141,12 +141,12 @@ func waitFor(delay time.Duration, note string) outcome {
 	return outcome{journal.TickWaiting, note, delay}
 }
 
-// skip is the outcome of a tick that starts nothing.
-func skip(format string, args ...any) outcome {
+// skipTick is the outcome of a tick that starts nothing.
+func skipTick(format string, args ...any) outcome {
 	return outcome{state: trigger.Skipped, note: fmt.Sprintf(format, args...)}
 }
 
-// handleTick does what a tick says, and records what has come of it. If it cannot record it, the tick is taken again,
+// handleTick does what a tick says, and records what it has done. If it cannot record it, the tick is taken again,
 // and its run is found.
 func (w *triggerWork) handleTick(ctx context.Context, tick *journal.Tick) error {
 	in := trigger.InputOf(tick)
@@ -189,16 +189,16 @@ func (w *triggerWork) decideTick(ctx context.Context, tick *journal.Tick, in *tr
 	if err != nil || started { // a service was killed after it had started the run
 		return outcome{state: trigger.Started}, err
 	}
-	t, err := w.set.Find(ctx, tick.Trigger)
+	t, err := w.set.FindOne(ctx, tick.Trigger)
 	switch {
 	case is[*trigger.UnknownError](err):
-		return skip("the trigger was disabled"), nil
+		return skipTick("the trigger was disabled"), nil
 	case err != nil:
 		return outcome{}, err
 	case t.Status == trigger.Paused:
-		return skip("the trigger was paused"), nil
+		return skipTick("the trigger was paused"), nil
 	}
-	ok, err := w.set.Confirm(ctx, t)
+	ok, err := w.set.ConfirmFiles(ctx, t)
 	switch {
 	case err != nil:
 		return outcome{}, err
@@ -208,20 +208,20 @@ func (w *triggerWork) decideTick(ctx context.Context, tick *journal.Tick, in *tr
 		}
 		return waitFor(queueDelay, "waits for a server that has the agent "+t.Agent), nil
 	case !ok:
-		return skip("the trigger is off: %s", t.Reason), nil
+		return skipTick("the trigger is off: %s", t.Reason), nil
 	case in.Depth > maxChain:
-		return skip("%d runs have started each other by triggers", in.Depth), nil
+		return skipTick("%d runs have started each other by triggers", in.Depth), nil
 	}
 	if out, decided, err := w.checkOverlap(ctx, t, tick); decided || err != nil {
 		return out, err
 	}
 	budget, used, err := w.findBudget(ctx, t, tick)
 	if err != nil || used != "" {
-		return skip("%s", used), err
+		return skipTick("%s", used), err
 	}
 	if t.Overlap != "allow" || t.Budget.Day != (agent.Limits{}) {
-		// whoever starts another run of the trigger at the same time is refused here
-		if err := w.set.Activate(ctx, t, tick.Run); err != nil {
+		// of several services that start runs of the trigger now, one is not refused here
+		if err := w.set.ActivateRun(ctx, t, tick.Run); err != nil {
 			return outcome{}, err
 		}
 	}
@@ -259,7 +259,7 @@ func (w *triggerWork) checkOverlap(ctx context.Context, t *trigger.Trigger, tick
 		case t.Overlap == "queue" && other.State == journal.TickWaiting && other.Time.Before(tick.Time):
 			return waitFor(queueDelay, "waits for the ticks before it"), true, nil
 		case t.Overlap == "cancel" && other.Run != "" && other.Time.After(tick.Time):
-			return skip("a newer one has come"), true, nil
+			return skipTick("a newer one has come"), true, nil
 		}
 	}
 	if t.Active == "" || t.Active == tick.Run {
@@ -282,7 +282,7 @@ func (w *triggerWork) checkOverlap(ctx context.Context, t *trigger.Trigger, tick
 		}
 		return out, false, err
 	}
-	return skip("run %s still works", t.Active), true, nil
+	return skipTick("run %s still works", t.Active), true, nil
 }
 
 // hasStopped reports whether a run with a status does not continue unless a person wants it.
@@ -343,7 +343,7 @@ func (w *triggerWork) findBudget(ctx context.Context, t *trigger.Trigger, tick *
 	return &limit, "", nil
 }
 
-// settleRuns records what has come of runs that triggers have started.
+// settleRuns records how runs of triggers have ended.
 func (w *triggerWork) settleRuns(ctx context.Context) error {
 	ticks, err := w.set.Store.ListTicks(ctx, "", ticksRead)
 	if err != nil {
@@ -358,7 +358,7 @@ func (w *triggerWork) settleRuns(ctx context.Context) error {
 	return errors.Join(failed...)
 }
 
-// settleRun records what has come of the run of a tick, if it has ended.
+// settleRun records how the run of a tick has ended, if it has.
 func (w *triggerWork) settleRun(ctx context.Context, tick *journal.Tick) error {
 	v, err := w.service.readUsage(ctx, tick.Run)
 	switch {
@@ -416,7 +416,7 @@ func (w *triggerWork) noteEnds(ctx context.Context, t *trigger.Trigger) error {
 
 // noteEnd adds the tick for the end of a run.
 func (w *triggerWork) noteEnd(ctx context.Context, t *trigger.Trigger, info *runs.Info) error {
-	if ok, err := w.set.Confirm(ctx, t); err != nil || !ok {
+	if ok, err := w.set.ConfirmFiles(ctx, t); err != nil || !ok {
 		return err
 	}
 	state, err := w.service.ReadState(ctx, info.Run)

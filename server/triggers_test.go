@@ -71,8 +71,8 @@ const (
 	waiting = "while [ ! -e go ]; do sleep 0.02; done\n" + working
 )
 
-// enable enables the triggers of an agent, and returns the triggers of the store.
-func (f *fleet) enable(s *Service, name string, budget trigger.Budget) *trigger.Set {
+// enableAgent enables the triggers of an agent, and returns the triggers of the store.
+func (f *fleet) enableAgent(s *Service, name string, budget trigger.Budget) *trigger.Set {
 	f.t.Helper()
 	offer, err := trigger.ReadOffer(s.process, name)
 	if err != nil {
@@ -82,7 +82,7 @@ func (f *fleet) enable(s *Service, name string, budget trigger.Budget) *trigger.
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	if _, err := set.Enable(f.t.Context(), offer, budget, "ada"); err != nil {
+	if _, err := set.EnableOffer(f.t.Context(), offer, budget, "ada"); err != nil {
 		f.t.Fatal(err)
 	}
 	return set
@@ -104,8 +104,8 @@ func (f *fleet) makeDue(set *trigger.Set, id string, since time.Time) {
 	}
 }
 
-// ticks returns the ticks of a trigger, the oldest first.
-func (f *fleet) ticks(set *trigger.Set, id string) []journal.Tick {
+// readTicks returns the ticks of a trigger, the oldest first.
+func (f *fleet) readTicks(set *trigger.Set, id string) []journal.Tick {
 	f.t.Helper()
 	list, err := set.Store.ListTicks(f.t.Context(), id, 1000)
 	if err != nil {
@@ -119,7 +119,7 @@ func (f *fleet) ticks(set *trigger.Set, id string) []journal.Tick {
 func (f *fleet) awaitTicks(set *trigger.Set, id, want string) []journal.Tick {
 	f.t.Helper()
 	for end := time.Now().Add(twoLeases); ; f.pause() {
-		list := f.ticks(set, id)
+		list := f.readTicks(set, id)
 		var states []string
 		for i := range list {
 			states = append(states, list[i].State)
@@ -139,7 +139,7 @@ func (f *fleet) awaitTicks(set *trigger.Set, id, want string) []journal.Tick {
 // Two servers of one store were down for an hour: each tick that counts starts one run.
 func testSchedule(t *testing.T, f *fleet) {
 	f.addAgent("pulse", working, "  - {schedule: '0,20,40 * * * *', overlap: allow, catch_up: 45m, state: {day: '{{date}}'}}\n")
-	set := f.enable(f.join(Options{NoWorker: true}), "pulse", trigger.Budget{})
+	set := f.enableAgent(f.join(Options{NoWorker: true}), "pulse", trigger.Budget{})
 	now := time.Now()
 	f.makeDue(set, "pulse/schedule", now.Truncate(20*time.Minute).Add(-time.Hour))
 	one := f.join(Options{})
@@ -169,7 +169,7 @@ func (f *fleet) startOverlap(policy string) (*Service, *trigger.Set) {
 	f.addAgent("slow", waiting, "  - {event: go, overlap: "+policy+"}\n")
 	s := f.join(Options{})
 	f.join(Options{})
-	set := f.enable(s, "slow", trigger.Budget{})
+	set := f.enableAgent(s, "slow", trigger.Budget{})
 	for i := range 3 {
 		if _, err := set.FireEvent(f.t.Context(), "go", fmt.Sprint(i), nil); err != nil {
 			f.t.Fatal(err)
@@ -214,7 +214,7 @@ func testOverlapQueue(t *testing.T, f *fleet) {
 func testOverlapCancel(t *testing.T, f *fleet) {
 	_, set := f.startOverlap("cancel")
 	for end := time.Now().Add(twoLeases); ; f.pause() {
-		list := f.ticks(set, "slow/event")
+		list := f.readTicks(set, "slow/event")
 		if len(list) == 3 && list[0].State == graph.Abandoned.String() && list[2].State == trigger.Started && list[1].State != journal.TickWaiting && list[1].State != trigger.Started {
 			break
 		}
@@ -223,7 +223,7 @@ func testOverlapCancel(t *testing.T, f *fleet) {
 		}
 	}
 	f.letGo()
-	list := f.ticks(set, "slow/event")
+	list := f.readTicks(set, "slow/event")
 	f.awaitTicks(set, "slow/event", list[0].State+" "+list[1].State+" done")
 	if n := len(f.effects()); n != 1 {
 		t.Errorf("there are %d effects: %+v", n, list)
@@ -260,7 +260,7 @@ func serveTicks(ctx context.Context, s *Service) error {
 func testTicksOfTheKilled(t *testing.T, f *fleet) {
 	f.addAgent("pulse", working, "  - {event: go, overlap: queue}\n  - {event: go, name: wild}\n")
 	watch := f.join(Options{NoWorker: true})
-	set := f.enable(watch, "pulse", trigger.Budget{})
+	set := f.enableAgent(watch, "pulse", trigger.Budget{})
 	const events = 6
 	for i := range events {
 		if _, err := set.FireEvent(t.Context(), "go", fmt.Sprint(i), nil); err != nil {
@@ -288,7 +288,7 @@ func testTicksOfTheKilled(t *testing.T, f *fleet) {
 		t.Errorf("%d runs were started for %d ticks (%v)", len(list), 2*events, err)
 	}
 	known := map[string]bool{}
-	for _, tick := range f.ticks(set, "") {
+	for _, tick := range f.readTicks(set, "") {
 		known[tick.Run] = true
 	}
 	for i := range list {
@@ -302,7 +302,7 @@ func testTicksOfTheKilled(t *testing.T, f *fleet) {
 func testStartedBefore(t *testing.T, f *fleet) {
 	f.addAgent("pulse", working, "  - {event: go}\n")
 	idle := f.join(Options{NoWorker: true})
-	set := f.enable(idle, "pulse", trigger.Budget{})
+	set := f.enableAgent(idle, "pulse", trigger.Budget{})
 	if _, err := set.FireEvent(t.Context(), "go", "1", nil); err != nil {
 		t.Fatal(err)
 	}
@@ -330,14 +330,14 @@ func testChain(t *testing.T, f *fleet) {
 	f.addAgent("bad", working, "  - {run: first failed}\n")
 	s := f.join(Options{})
 	f.join(Options{})
-	set := f.enable(s, "good", trigger.Budget{})
-	f.enable(s, "bad", trigger.Budget{})
+	set := f.enableAgent(s, "good", trigger.Budget{})
+	f.enableAgent(s, "bad", trigger.Budget{})
 	start(t, s, "first")
 	list := f.awaitTicks(set, "good/run", "done")
 	if in := trigger.InputOf(&list[0]); in.Depth != 1 {
 		t.Errorf("the input is %+v", in)
 	}
-	if n := len(f.ticks(set, "bad/run")); n != 0 {
+	if n := len(f.readTicks(set, "bad/run")); n != 0 {
 		t.Errorf("a run that is done has %d ticks of failures", n)
 	}
 }
@@ -346,7 +346,7 @@ func testChain(t *testing.T, f *fleet) {
 func testChainOfItself(t *testing.T, f *fleet) {
 	f.addAgent("loop", "echo '{}'\n", "  - {run: loop done}\n")
 	s := f.join(Options{})
-	set := f.enable(s, "loop", trigger.Budget{})
+	set := f.enableAgent(s, "loop", trigger.Budget{})
 	tick := journal.Tick{Trigger: "loop/run", Key: "deep", Time: time.Now(), Run: trigger.NameRun("loop/run", "deep", time.Now()), State: journal.TickWaiting}
 	in := trigger.Input{Depth: maxChain}
 	if err := in.Encode(&tick); err != nil {
@@ -367,7 +367,7 @@ func testDailyBudget(t *testing.T, f *fleet) {
 	f.write(filepath.Join(dir, "graph.yaml"), "name: talk\nmodel: script:replies.yaml\nstart: say\nnodes:\n  say: {type: llm, prompt: hi, next: again}\n  again: {type: llm, prompt: hi, next: done}\n  done: {type: end, output: said}\ntriggers: [{event: go, overlap: queue}]\n")
 	f.write(filepath.Join(dir, "replies.yaml"), "- text: a\n- text: b\n")
 	s := f.join(Options{})
-	set := f.enable(s, "talk", trigger.Budget{Run: agent.Limits{Calls: 2}, Day: agent.Limits{Calls: 3}})
+	set := f.enableAgent(s, "talk", trigger.Budget{Run: agent.Limits{Calls: 2}, Day: agent.Limits{Calls: 3}})
 	for i := range 3 {
 		if _, err := set.FireEvent(t.Context(), "go", fmt.Sprint(i), nil); err != nil {
 			t.Fatal(err)
@@ -388,7 +388,7 @@ func testCannotStart(t *testing.T, f *fleet) {
 	f.write(filepath.Join(dir, "config.yaml"), "name: talk\nmodel: script:replies.yaml\ntriggers: [{event: go, map: {prompt: x}}]\n")
 	f.write(filepath.Join(dir, "replies.yaml"), "- text: a\n")
 	s := f.join(Options{})
-	set := f.enable(s, "talk", trigger.Budget{})
+	set := f.enableAgent(s, "talk", trigger.Budget{})
 	tick := journal.Tick{Trigger: "talk/event", Key: "bad", Time: time.Now(), Run: trigger.NameRun("talk/event", "bad", time.Now()), State: journal.TickWaiting}
 	in := trigger.Input{Failures: maxFailures - 1} // and a model needs a prompt
 	if err := in.Encode(&tick); err != nil {
@@ -406,12 +406,12 @@ func testCannotStart(t *testing.T, f *fleet) {
 // A changed file starts nothing, and the trigger says why.
 func testChangedFile(t *testing.T, f *fleet) {
 	f.addAgent("pulse", working, "  - {schedule: '* * * * *'}\n")
-	set := f.enable(f.join(Options{NoWorker: true}), "pulse", trigger.Budget{})
+	set := f.enableAgent(f.join(Options{NoWorker: true}), "pulse", trigger.Budget{})
 	f.write(filepath.Join(f.home, ".config", "raddle", "agents", "pulse", "work.sh"), "echo stolen >> effects\necho '{}'\n")
 	f.makeDue(set, "pulse/schedule", time.Now().Add(-time.Minute))
 	f.join(Options{})
 	for end := time.Now().Add(twoLeases); ; f.pause() {
-		trig, err := set.Find(t.Context(), "pulse")
+		trig, err := set.FindOne(t.Context(), "pulse")
 		if err != nil || time.Now().After(end) {
 			t.Fatal("it is not off", err)
 		}
@@ -433,11 +433,11 @@ func testNoWorkerNoTick(t *testing.T, f *fleet) {
 	if s.triggers != nil {
 		t.Error("a service that drives nothing drives triggers")
 	}
-	set := f.enable(s, "pulse", trigger.Budget{})
+	set := f.enableAgent(s, "pulse", trigger.Budget{})
 	if _, err := set.FireEvent(t.Context(), "go", "1", nil); err != nil {
 		t.Fatal(err)
 	}
-	if list := f.ticks(set, "pulse/event"); len(list) != 1 || list[0].Attempts != 0 {
+	if list := f.readTicks(set, "pulse/event"); len(list) != 1 || list[0].Attempts != 0 {
 		t.Errorf("the ticks are %+v", list)
 	}
 }

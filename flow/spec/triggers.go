@@ -139,7 +139,7 @@ func readTriggers(m *strictyaml.Fields, hasState bool) (list []Trigger, found []
 		fields := strictyaml.NewFields(m.Problems, strictyaml.Mapping{Pos: m.Source.PositionOf(item), Node: item}, path)
 		fields.Plain = true
 		r := &triggerReader{Fields: fields, hasState: hasState, item: item}
-		t := r.read()
+		t := r.readEntry()
 		if names[t.Name] {
 			r.AddFault(item, "name", "invalid-value", fmt.Sprintf("invalid value: two triggers have the name `%s`; give one of them another `name`", t.Name))
 		}
@@ -158,13 +158,13 @@ type triggerReader struct {
 	found    []strictyaml.Finding
 }
 
-// refuse reports an invalid value of a field of an entry.
-func (r *triggerReader) refuse(at *yaml.Node, field, format string, args ...any) {
+// refuseValue reports an invalid value of a field of an entry.
+func (r *triggerReader) refuseValue(at *yaml.Node, field, format string, args ...any) {
 	r.AddFault(at, field, "invalid-value", "invalid value: "+fmt.Sprintf(format, args...))
 }
 
-// read reads the entry.
-func (r *triggerReader) read() Trigger {
+// readEntry reads the entry.
+func (r *triggerReader) readEntry() Trigger {
 	t := Trigger{Pos: r.Source.Pos}
 	for _, kind := range TriggerKinds {
 		switch {
@@ -172,7 +172,7 @@ func (r *triggerReader) read() Trigger {
 		case t.Kind == "":
 			t.Kind = kind
 		default:
-			r.refuse(r.FindField(kind), kind, "the entry has `%s`, too; write an entry of its own for each", t.Kind)
+			r.refuseValue(r.FindField(kind), kind, "the entry has `%s`, too; write an entry of its own for each", t.Kind)
 		}
 	}
 	t.Name = r.ReadText("name", strictyaml.Optional)
@@ -180,7 +180,7 @@ func (r *triggerReader) read() Trigger {
 	case t.Name == "":
 		t.Name = t.Kind
 	case !isTriggerName(t.Name):
-		r.refuse(r.FindField("name"), "name", "`%s`: a name has 1 to 60 letters, digits, - and _", wording.CutText(t.Name, 60, "…"))
+		r.refuseValue(r.FindField("name"), "name", "`%s`: a name has 1 to 60 letters, digits, - and _", wording.CutText(t.Name, 60, "…"))
 	}
 	t.Overlap = r.ReadText("overlap", strictyaml.Optional)
 	if t.Overlap != "" && !slices.Contains(Overlaps, t.Overlap) {
@@ -233,9 +233,9 @@ func (r *triggerReader) warnElsewhere(kind string) {
 				continue
 			}
 			if field == "prompt" || field == "state" {
-				r.refuse(at, field, "what a trigger with `%s` gives the run is in `map`: write `map: {%s: ...}`", kind, field)
+				r.refuseValue(at, field, "what a trigger with `%s` gives the run is in `map`: write `map: {%s: ...}`", kind, field)
 			} else {
-				r.refuse(at, field, "it belongs to a trigger with `%s`, and this one has `%s`", other, kind)
+				r.refuseValue(at, field, "it belongs to a trigger with `%s`, and this one has `%s`", other, kind)
 			}
 		}
 	}
@@ -246,11 +246,11 @@ func (r *triggerReader) readSchedule() *TriggerSchedule {
 	s := &TriggerSchedule{Text: r.ReadText("schedule", strictyaml.Required), Timezone: r.ReadText("timezone", strictyaml.Optional), CatchUp: DefaultCatchUp}
 	zone, err := cron.LoadZone(s.Timezone)
 	if err != nil {
-		r.refuse(r.FindField("timezone"), "timezone", "%v", err)
+		r.refuseValue(r.FindField("timezone"), "timezone", "%v", err)
 	}
 	if at := r.FindField("schedule"); at != nil {
 		if times, err := cron.Parse(s.Text, zone); err != nil {
-			r.refuse(at, "schedule", "`%s` is no schedule: %v", wording.CutText(s.Text, 60, "…"), err)
+			r.refuseValue(at, "schedule", "`%s` is no schedule: %v", wording.CutText(s.Text, 60, "…"), err)
 		} else if times.NamesBothDays() {
 			r.found = append(r.found, strictyaml.Finding{Severity: strictyaml.SeverityWarning, Class: strictyaml.ClassAdvice, Code: "both-days", Pos: r.Source.PositionOf(at),
 				Message: strictyaml.PrefixPath(r.Path+".schedule", "it comes on the days of the month and on those of the week, not only on those that are both: cron reads it so")})
@@ -258,10 +258,10 @@ func (r *triggerReader) readSchedule() *TriggerSchedule {
 	}
 	if text := r.ReadText("catch_up", strictyaml.Optional); text != "" {
 		if s.CatchUp, err = ParseSpan(text); err != nil && text != "0" {
-			r.refuse(r.FindField("catch_up"), "catch_up", "%v", err)
+			r.refuseValue(r.FindField("catch_up"), "catch_up", "%v", err)
 		}
 		if most := 365 * 24 * time.Hour; s.CatchUp > most {
-			r.refuse(r.FindField("catch_up"), "catch_up", "`%s` is longer than a year", text)
+			r.refuseValue(r.FindField("catch_up"), "catch_up", "`%s` is longer than a year", text)
 		}
 	}
 	return s
@@ -271,7 +271,7 @@ func (r *triggerReader) readSchedule() *TriggerSchedule {
 func (r *triggerReader) readWebhook() *TriggerWebhook {
 	w := &TriggerWebhook{Path: r.ReadText("webhook", strictyaml.Required)}
 	if at := r.FindField("webhook"); at != nil && !IsWebhookPath(w.Path) {
-		r.refuse(at, "webhook", "`%s`: a path has words of letters, digits, -, _ and . with slashes between them, such as github/issues", wording.CutText(w.Path, 60, "…"))
+		r.refuseValue(at, "webhook", "`%s`: a path has words of letters, digits, -, _ and . with slashes between them, such as github/issues", wording.CutText(w.Path, 60, "…"))
 	}
 	w.Secret = r.readVariable("secret")
 	w.Token = r.readVariable("token")
@@ -281,17 +281,17 @@ func (r *triggerReader) readWebhook() *TriggerWebhook {
 	hasToken := r.FindField("token") != nil
 	switch signature := r.FindField("signature"); {
 	case hasSecret && hasToken:
-		r.refuse(r.FindField("token"), "token", "the entry has a `secret`, too; a sender signs with the secret, or sends the token")
+		r.refuseValue(r.FindField("token"), "token", "the entry has a `secret`, too; a sender signs with the secret, or sends the token")
 	case !hasSecret && !hasToken:
 		r.Problems.Add(strictyaml.Finding{Code: "missing-field", Pos: r.Source.Pos, Fix: "add `secret: ${NAME}` with the name of an environment variable",
 			Message: strictyaml.PrefixPath(r.Path, "missing field: a webhook needs `secret` with `signature`, or `token`")})
 	case hasSecret:
 		w.Signature = r.readSignature()
 	case signature != nil:
-		r.refuse(signature, "signature", "a request with a token is not signed; write `secret` in place of `token`")
+		r.refuseValue(signature, "signature", "a request with a token is not signed; write `secret` in place of `token`")
 	}
 	if at := r.FindField("token_header"); at != nil && !hasToken {
-		r.refuse(at, "token_header", "the entry has no `token`")
+		r.refuseValue(at, "token_header", "the entry has no `token`")
 	}
 	return w
 }
@@ -319,13 +319,13 @@ func (r *triggerReader) readVariable(field string) string {
 	text := r.ReadText(field, strictyaml.Optional)
 	if text == "" {
 		if r.FindField(field) != nil {
-			r.refuse(r.item, field, "it is empty; write `%s: ${NAME}` with the name of an environment variable", field)
+			r.refuseValue(r.item, field, "it is empty; write `%s: ${NAME}` with the name of an environment variable", field)
 		}
 		return ""
 	}
 	ref, ok := environ.ParseReference(text)
 	if !ok {
-		r.refuse(r.item, field, "a secret does not belong into this file; write `%s: ${NAME}` with the name of an environment variable of the server", field)
+		r.refuseValue(r.item, field, "a secret does not belong into this file; write `%s: ${NAME}` with the name of an environment variable of the server", field)
 		return ""
 	}
 	return ref.Name
@@ -393,7 +393,7 @@ func (r *triggerReader) readSignature() (s TriggerSignature) {
 func (r *triggerReader) readEvent() string {
 	name := r.ReadText("event", strictyaml.Required)
 	if at := r.FindField("event"); at != nil && !IsWebhookPath(strings.ReplaceAll(name, ":", "-")) {
-		r.refuse(at, "event", "`%s`: the name of an event has letters, digits and - _ . : /, such as order.paid", wording.CutText(name, 60, "…"))
+		r.refuseValue(at, "event", "`%s`: the name of an event has letters, digits and - _ . : /, such as order.paid", wording.CutText(name, 60, "…"))
 	}
 	return name
 }
@@ -404,7 +404,7 @@ func (r *triggerReader) readRun() *TriggerRun {
 	agent, status, _ := strings.Cut(text, " ")
 	status = strings.TrimSpace(status)
 	if at := r.FindField("run"); at != nil && (agent == "" || status != "done" && status != "failed") {
-		r.refuse(at, "run", "`%s`: write the name of an agent and how its run has ended, such as `run: fetch done` or `run: fetch failed`", wording.CutText(text, 60, "…"))
+		r.refuseValue(at, "run", "`%s`: write the name of an agent and how its run has ended, such as `run: fetch done` or `run: fetch failed`", wording.CutText(text, 60, "…"))
 	}
 	return &TriggerRun{Agent: agent, Status: status}
 }
@@ -415,7 +415,7 @@ func (r *triggerReader) readInput(t *Trigger) {
 	at := r.FindField("map")
 	switch {
 	case t.Kind == "schedule" && at != nil:
-		r.refuse(at, "map", "a schedule has nothing from which it could map; write `prompt` and `state` without it")
+		r.refuseValue(at, "map", "a schedule has nothing from which it could map; write `prompt` and `state` without it")
 		return
 	case t.Kind == "schedule":
 	case r.ReadMapping("map") == nil:
@@ -449,13 +449,13 @@ func (r *triggerReader) readInput(t *Trigger) {
 func (r *triggerReader) refuseTemplates(t *Trigger) {
 	for _, path := range ParseTemplate(t.Prompt).Paths() {
 		if !slices.Contains(ScheduleKeys, path) {
-			r.refuse(r.FindField("prompt"), "prompt", "{{%s}} has no value: a schedule has {{%s}}", path, strings.Join(ScheduleKeys, "}}, {{"))
+			r.refuseValue(r.FindField("prompt"), "prompt", "{{%s}} has no value: a schedule has {{%s}}", path, strings.Join(ScheduleKeys, "}}, {{"))
 		}
 	}
 	for _, u := range t.State {
 		for _, path := range ParseTemplate(u.Value).Paths() {
 			if !slices.Contains(ScheduleKeys, path) {
-				r.refuse(r.FindField("state"), "state."+u.Key, "{{%s}} has no value: a schedule has {{%s}}", path, strings.Join(ScheduleKeys, "}}, {{"))
+				r.refuseValue(r.FindField("state"), "state."+u.Key, "{{%s}} has no value: a schedule has {{%s}}", path, strings.Join(ScheduleKeys, "}}, {{"))
 			}
 		}
 	}

@@ -41,7 +41,6 @@ const everyTrigger = `
 `
 
 func TestTriggers(t *testing.T) {
-	t.Parallel()
 	c, err := readAgent(everyTrigger)
 	if err != nil || len(c.Triggers) != 6 || len(c.Findings) > 0 {
 		t.Fatalf("%v, %+v", err, c)
@@ -75,7 +74,6 @@ run: run fetch failed, allow`
 
 // What is wrong in triggers is reported at once, with places, and without the text of a secret.
 func TestWrongTriggers(t *testing.T) {
-	t.Parallel()
 	for triggers, want := range map[string]string{
 		"  - {}":                        "3:5 triggers[0]: missing field: an entry has one of `schedule`, `webhook`, `event`, `run`",
 		"  - daily":                     "3:5 triggers[0]: invalid type: string \"daily\", expected a map",

@@ -24,13 +24,13 @@ var triggerCases = []storeCase{
 	{"ManyTakeTicks", manyTakeTicks},
 }
 
-// triggers returns the triggers of the store.
-func (h *harness) triggers() journal.Triggers { return h.s.(journal.Triggers) }
+// getTriggers returns the triggers of the store.
+func (h *harness) getTriggers() journal.Triggers { return h.s.(journal.Triggers) }
 
 // mustPutTrigger writes a trigger and checks that this works.
 func (h *harness) mustPutTrigger(t journal.Trigger) journal.Trigger {
 	h.Helper()
-	t, err := h.triggers().PutTrigger(h.Context(), t)
+	t, err := h.getTriggers().PutTrigger(h.Context(), t)
 	if err != nil {
 		h.Fatal(err)
 	}
@@ -40,7 +40,7 @@ func (h *harness) mustPutTrigger(t journal.Trigger) journal.Trigger {
 // mustAddTicks adds ticks and checks that this works.
 func (h *harness) mustAddTicks(ticks ...journal.Tick) []journal.Tick {
 	h.Helper()
-	stored, err := h.triggers().AddTicks(h.Context(), nil, ticks)
+	stored, err := h.getTriggers().AddTicks(h.Context(), nil, ticks)
 	if err != nil || len(stored) != len(ticks) {
 		h.Fatal(stored, err)
 	}
@@ -62,7 +62,7 @@ func waitingTick(trigger, key string, at int64) journal.Tick {
 // takeTicks returns the keys of the ticks that a caller gets, and the ticks.
 func (h *harness) takeTicks(limit int, ttl time.Duration) (keys string, ticks []journal.Tick) {
 	h.Helper()
-	ticks, err := h.triggers().TakeTicks(h.Context(), limit, ttl)
+	ticks, err := h.getTriggers().TakeTicks(h.Context(), limit, ttl)
 	if err != nil {
 		h.Fatal(err)
 	}
@@ -78,21 +78,21 @@ func putTrigger(h *harness) {
 	if first.Token == "" {
 		h.Error("a trigger has no token")
 	}
-	if _, err := h.triggers().PutTrigger(h.Context(), t); !errors.Is(err, journal.ErrConflict) {
+	if _, err := h.getTriggers().PutTrigger(h.Context(), t); !errors.Is(err, journal.ErrConflict) {
 		h.Errorf("a trigger is written as a new one, and is there: %v", err)
 	}
 	second := first
 	second.Data = []byte("two")
 	second.Due = time.Time{}
 	second = h.mustPutTrigger(second)
-	if _, err := h.triggers().PutTrigger(h.Context(), first); !errors.Is(err, journal.ErrConflict) || second.Token == first.Token {
+	if _, err := h.getTriggers().PutTrigger(h.Context(), first); !errors.Is(err, journal.ErrConflict) || second.Token == first.Token {
 		h.Errorf("an old token writes: %v", err)
 	}
-	if _, err := h.triggers().PutTrigger(h.Context(), journal.Trigger{ID: "other", Token: "x"}); !errors.Is(err, journal.ErrConflict) {
+	if _, err := h.getTriggers().PutTrigger(h.Context(), journal.Trigger{ID: "other", Token: "x"}); !errors.Is(err, journal.ErrConflict) {
 		h.Errorf("a trigger that is gone is written: %v", err)
 	}
 	h.mustPutTrigger(journal.Trigger{ID: "A"})
-	list, now, err := h.triggers().ListTriggers(h.Context())
+	list, now, err := h.getTriggers().ListTriggers(h.Context())
 	if err != nil || len(list) != 2 || list[0].ID != "A" || list[1].ID != t.ID || string(list[1].Data) != "two" || list[1].Token != second.Token || !list[1].Due.IsZero() {
 		h.Errorf("the triggers are %+v (%v)", list, err)
 	}
@@ -101,7 +101,7 @@ func putTrigger(h *harness) {
 	}
 	second.Due = t.Due
 	second = h.mustPutTrigger(second)
-	if list, _, err = h.triggers().ListTriggers(h.Context()); err != nil || !list[1].Due.Equal(t.Due) || second.Token != list[1].Token {
+	if list, _, err = h.getTriggers().ListTriggers(h.Context()); err != nil || !list[1].Due.Equal(t.Due) || second.Token != list[1].Token {
 		h.Errorf("the triggers are %+v (%v)", list, err)
 	}
 }
@@ -111,11 +111,11 @@ func removeTrigger(h *harness) {
 	h.mustPutTrigger(journal.Trigger{ID: "b"})
 	h.mustAddTicks(waitingTick("a", "1", 1), waitingTick("b", "2", 1))
 	for range 2 {
-		if err := h.triggers().RemoveTrigger(h.Context(), "a"); err != nil {
+		if err := h.getTriggers().RemoveTrigger(h.Context(), "a"); err != nil {
 			h.Fatal(err)
 		}
 	}
-	list, _, err := h.triggers().ListTriggers(h.Context())
+	list, _, err := h.getTriggers().ListTriggers(h.Context())
 	if err != nil || len(list) != 1 || list[0].ID != "b" {
 		h.Errorf("the triggers are %+v (%v)", list, err)
 	}
@@ -153,7 +153,7 @@ func ticksComeWithTheirTrigger(h *harness) {
 	old := h.mustPutTrigger(journal.Trigger{ID: "a", Due: time.Unix(1, 0)})
 	next := old
 	next.Due = time.Unix(2, 0)
-	stored, err := h.triggers().AddTicks(h.Context(), &next, []journal.Tick{waitingTick("a", "1", 1)})
+	stored, err := h.getTriggers().AddTicks(h.Context(), &next, []journal.Tick{waitingTick("a", "1", 1)})
 	if err != nil || len(stored) != 1 {
 		h.Fatal(stored, err)
 	}
@@ -162,10 +162,10 @@ func ticksComeWithTheirTrigger(h *harness) {
 	}
 	late := old
 	late.Due = time.Unix(3, 0)
-	if _, err := h.triggers().AddTicks(h.Context(), &late, []journal.Tick{waitingTick("a", "2", 2)}); !errors.Is(err, journal.ErrConflict) {
+	if _, err := h.getTriggers().AddTicks(h.Context(), &late, []journal.Tick{waitingTick("a", "2", 2)}); !errors.Is(err, journal.ErrConflict) {
 		h.Errorf("two have moved a trigger on: %v", err)
 	}
-	list, _, err := h.triggers().ListTriggers(h.Context())
+	list, _, err := h.getTriggers().ListTriggers(h.Context())
 	if err != nil || len(list) != 1 || !list[0].Due.Equal(next.Due) || list[0].Token != next.Token {
 		h.Errorf("the trigger is %+v (%v)", list, err)
 	}
@@ -190,25 +190,25 @@ func tickIsTakenOnce(h *harness) {
 	tick.Run = "other"
 	tick.Note = "why"
 	tick.Data = nil
-	if err := h.triggers().ChangeTick(h.Context(), tick, 0); err != nil {
+	if err := h.getTriggers().ChangeTick(h.Context(), tick, 0); err != nil {
 		h.Fatal(err)
 	}
 	if keys, taken = h.takeTicks(10, leaseLong); keys != "2" {
 		h.Fatalf("then comes %s", keys)
 	}
-	if err := h.triggers().ChangeTick(h.Context(), taken[0], 0); err != nil {
+	if err := h.getTriggers().ChangeTick(h.Context(), taken[0], 0); err != nil {
 		h.Fatal(err)
 	}
 	if keys, taken = h.takeTicks(10, leaseLong); keys != "2" || taken[0].Attempts != 2 {
 		h.Fatalf("a tick that waits again is %s %+v", keys, taken)
 	}
-	if err := h.triggers().ChangeTick(h.Context(), taken[0], leaseLong); err != nil {
+	if err := h.getTriggers().ChangeTick(h.Context(), taken[0], leaseLong); err != nil {
 		h.Fatal(err)
 	}
 	if keys, _ = h.takeTicks(10, leaseLong); keys != "" {
 		h.Errorf("a tick that is due later is taken: %s", keys)
 	}
-	list, err := h.triggers().ListTicks(h.Context(), "a", 10)
+	list, err := h.getTriggers().ListTicks(h.Context(), "a", 10)
 	if err != nil || len(list) != 3 {
 		h.Fatal(list, err)
 	}
@@ -220,12 +220,12 @@ func tickIsTakenOnce(h *harness) {
 func tickOfTheKilled(h *harness) {
 	h.mustPutTrigger(journal.Trigger{ID: "a"})
 	h.mustAddTicks(waitingTick("a", "1", 1))
-	_, lost := h.takeTicks(10, 0) // it does not say what has come of it
+	_, lost := h.takeTicks(10, 0) // it does not say what it has done
 	_, taken := h.takeTicks(10, leaseLong)
 	if len(lost) != 1 || len(taken) != 1 || taken[0].Attempts != 2 || taken[0].Token == lost[0].Token {
 		h.Fatalf("%+v, then %+v", lost, taken)
 	}
-	if err := h.triggers().ChangeTick(h.Context(), lost[0], 0); !errors.Is(err, journal.ErrConflict) {
+	if err := h.getTriggers().ChangeTick(h.Context(), lost[0], 0); !errors.Is(err, journal.ErrConflict) {
 		h.Errorf("who has lost a tick changes it: %v", err)
 	}
 	if keys, _ := h.takeTicks(10, leaseLong); keys != "" {
@@ -237,10 +237,10 @@ func oldTokensOfTicks(h *harness) {
 	h.mustPutTrigger(journal.Trigger{ID: "a"})
 	h.mustAddTicks(waitingTick("a", "1", 1))
 	_, taken := h.takeTicks(10, leaseLong)
-	if err := h.triggers().RemoveTrigger(h.Context(), "a"); err != nil {
+	if err := h.getTriggers().RemoveTrigger(h.Context(), "a"); err != nil {
 		h.Fatal(err)
 	}
-	if err := h.triggers().ChangeTick(h.Context(), taken[0], 0); !errors.Is(err, journal.ErrConflict) {
+	if err := h.getTriggers().ChangeTick(h.Context(), taken[0], 0); !errors.Is(err, journal.ErrConflict) {
 		h.Errorf("a tick that is gone is changed: %v", err)
 	}
 }
@@ -256,7 +256,7 @@ func listTicks(h *harness) {
 		limit   int
 		want    string
 	}{{"a", 3, "a4 a3 a2"}, {"b", 10, "b0 b1 b2 b3 b4"}, {"", 6, "b0 b1 b2 b3 b4 a4"}, {"c", 10, ""}} {
-		list, err := h.triggers().ListTicks(h.Context(), c.trigger, c.limit)
+		list, err := h.getTriggers().ListTicks(h.Context(), c.trigger, c.limit)
 		var keys []string
 		for _, t := range list {
 			keys = append(keys, t.Key)
@@ -279,7 +279,7 @@ func manyTakeTicks(h *harness) {
 	for range 4 {
 		all.Go(func() {
 			for {
-				list, err := h.triggers().TakeTicks(h.Context(), 3, leaseLong)
+				list, err := h.getTriggers().TakeTicks(h.Context(), 3, leaseLong)
 				if err != nil {
 					h.Error(err)
 				}

@@ -24,19 +24,19 @@ func (m *Memory) ListTriggers(ctx context.Context) (list []Trigger, now time.Tim
 	m.own.mu.Lock()
 	defer m.own.mu.Unlock()
 	for _, id := range slices.Sorted(maps.Keys(m.own.triggers)) {
-		list = append(list, m.own.triggers[id].copied())
+		list = append(list, m.own.triggers[id].cloneData())
 	}
 	return list, time.Now(), ctx.Err()
 }
 
-// copied returns a trigger that shares nothing with the original.
-func (t Trigger) copied() Trigger {
+// cloneData returns a trigger that shares nothing with the original.
+func (t Trigger) cloneData() Trigger {
 	t.Data = slices.Clone(t.Data)
 	return t
 }
 
-// copied returns a tick that shares nothing with the original.
-func (t Tick) copied() Tick {
+// cloneData returns a tick that shares nothing with the original.
+func (t Tick) cloneData() Tick {
 	t.Data = slices.Clone(t.Data)
 	return t
 }
@@ -48,11 +48,11 @@ func (m *Memory) PutTrigger(ctx context.Context, t Trigger) (Trigger, error) {
 	}
 	m.own.mu.Lock()
 	defer m.own.mu.Unlock()
-	return m.own.put(t)
+	return m.own.putTrigger(t)
 }
 
-// put is PutTrigger. The caller must hold mu.
-func (m *memTriggers) put(t Trigger) (Trigger, error) {
+// putTrigger is PutTrigger. The caller must hold mu.
+func (m *memTriggers) putTrigger(t Trigger) (Trigger, error) {
 	if before, ok := m.triggers[t.ID]; before.Token != t.Token || !ok && t.Token != "" {
 		return t, ErrConflict
 	}
@@ -61,7 +61,7 @@ func (m *memTriggers) put(t Trigger) (Trigger, error) {
 		m.ticks = map[[2]string]Tick{}
 	}
 	t.Token = rand.Text()
-	m.triggers[t.ID] = t.copied()
+	m.triggers[t.ID] = t.cloneData()
 	return t, nil
 }
 
@@ -85,7 +85,7 @@ func (m *Memory) AddTicks(ctx context.Context, of *Trigger, ticks []Tick) (store
 	m.own.mu.Lock()
 	defer m.own.mu.Unlock()
 	if of != nil {
-		if *of, err = m.own.put(*of); err != nil {
+		if *of, err = m.own.putTrigger(*of); err != nil {
 			return nil, err
 		}
 	}
@@ -100,9 +100,9 @@ func (m *Memory) AddTicks(ctx context.Context, of *Trigger, ticks []Tick) (store
 			t.Token = rand.Text()
 			t.Due = now
 			t.Attempts = 0
-			m.own.ticks[key] = t.copied()
+			m.own.ticks[key] = t.cloneData()
 		}
-		stored = append(stored, m.own.ticks[key].copied())
+		stored = append(stored, m.own.ticks[key].cloneData())
 	}
 	return stored, nil
 }
@@ -120,7 +120,9 @@ func (m *Memory) TakeTicks(ctx context.Context, limit int, ttl time.Duration) (t
 			taken = append(taken, t)
 		}
 	}
-	slices.SortFunc(taken, func(a, b Tick) int { return cmp.Or(a.Due.Compare(b.Due), a.Time.Compare(b.Time), cmp.Compare(a.Key, b.Key)) })
+	slices.SortFunc(taken, func(a, b Tick) int {
+		return cmp.Or(a.Due.Compare(b.Due), a.Time.Compare(b.Time), cmp.Compare(a.Key, b.Key))
+	})
 	taken = taken[:min(limit, len(taken))]
 	for i := range taken {
 		t := &taken[i]
@@ -128,7 +130,7 @@ func (m *Memory) TakeTicks(ctx context.Context, limit int, ttl time.Duration) (t
 		t.Due = now.Add(ttl)
 		t.Attempts++
 		m.own.ticks[[2]string{t.Trigger, t.Key}] = *t
-		*t = t.copied()
+		*t = t.cloneData()
 	}
 	return taken, nil
 }
@@ -160,9 +162,11 @@ func (m *Memory) ListTicks(ctx context.Context, trigger string, limit int) (list
 	defer m.own.mu.Unlock()
 	for _, t := range m.own.ticks {
 		if trigger == "" || t.Trigger == trigger {
-			list = append(list, t.copied())
+			list = append(list, t.cloneData())
 		}
 	}
-	slices.SortFunc(list, func(a, b Tick) int { return cmp.Or(b.Time.Compare(a.Time), cmp.Compare(b.Trigger, a.Trigger), cmp.Compare(b.Key, a.Key)) })
+	slices.SortFunc(list, func(a, b Tick) int {
+		return cmp.Or(b.Time.Compare(a.Time), cmp.Compare(b.Trigger, a.Trigger), cmp.Compare(b.Key, a.Key))
+	})
 	return list[:min(limit, len(list))], ctx.Err()
 }

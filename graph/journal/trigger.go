@@ -16,6 +16,8 @@ import (
 //
 // The clock of the store counts. What it keeps is safe for concurrent use, also by several processes.
 type Triggers interface {
+	Ticks
+
 	// ListTriggers returns all triggers by id, and what time it is.
 	ListTriggers(ctx context.Context) (list []Trigger, now time.Time, err error)
 
@@ -25,7 +27,10 @@ type Triggers interface {
 
 	// RemoveTrigger removes a trigger and its ticks. It does nothing if there is none.
 	RemoveTrigger(ctx context.Context, id string) error
+}
 
+// Ticks are the ticks of Triggers.
+type Ticks interface {
 	// AddTicks adds ticks that are not there yet, and returns all of them as they are stored. If of is not nil, it is
 	// put with them, as by PutTrigger, all or nothing. It also forgets ticks that have ended [TicksKept] ago.
 	AddTicks(ctx context.Context, of *Trigger, ticks []Tick) ([]Tick, error)
@@ -78,7 +83,7 @@ type Tick struct {
 	// State is TickWaiting, or how the tick has ended.
 	State string
 
-	// Note says for people what has come of it.
+	// Note says for people what it has done.
 	Note string
 
 	// Data is what the tick brings, at most 1 MiB.

@@ -24,8 +24,8 @@ type proof struct {
 	mark string
 }
 
-// prove checks that a request comes from who has the secret or the token of a trigger.
-func (h *handler) prove(r *http.Request, t *trigger.Trigger, body []byte) (p proof, err error) {
+// proveSender checks that a request comes from who has the secret or the token of a trigger.
+func (h *handler) proveSender(r *http.Request, t *trigger.Trigger, body []byte) (p proof, err error) {
 	w := t.Webhook
 	id := ""
 	if w.ID != "" {
@@ -115,7 +115,7 @@ func (h *handler) checkSignature(r *http.Request, t *trigger.Trigger, id string,
 		if !ok {
 			continue
 		}
-		sum, err := decode(text, s.Encoding)
+		sum, err := decodeSum(text, s.Encoding)
 		if err == nil {
 			matches |= subtle.ConstantTimeCompare(sum, want)
 		}
@@ -129,8 +129,8 @@ func (h *handler) checkSignature(r *http.Request, t *trigger.Trigger, id string,
 	return want, nil
 }
 
-// decode reads a signature.
-func decode(text, encoding string) ([]byte, error) {
+// decodeSum reads a signature.
+func decodeSum(text, encoding string) ([]byte, error) {
 	if encoding == "base64" {
 		return base64.StdEncoding.DecodeString(text)
 	}

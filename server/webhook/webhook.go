@@ -58,7 +58,7 @@ type handler struct {
 func NewHandler(s *server.Service, log *slog.Logger) http.Handler {
 	set, err := s.Triggers()
 	if err != nil {
-		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { refuse(w, errUnknown) })
+		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { refuseRequest(w, errUnknown) })
 	}
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
@@ -89,40 +89,40 @@ var (
 
 // ServeHTTP fires the trigger of a path, and answers with the run that it starts.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	run, repeated, err := h.take(w, r)
+	run, repeated, err := h.takeRequest(w, r)
 	var known *refusal
 	switch {
 	case err == nil:
 	case errors.As(err, &known):
-		refuse(w, known)
+		refuseRequest(w, known)
 		return
 	case failure.IsUnavailable(err) || journal.IsUnavailable(err):
 		w.Header().Set("Retry-After", server.RetryAfter)
-		refuse(w, &refusal{http.StatusServiceUnavailable, "the store does not answer: try again later"})
+		refuseRequest(w, &refusal{http.StatusServiceUnavailable, "the store does not answer: try again later"})
 		return
 	default:
 		h.log.Error("a webhook failed", "path", r.URL.Path, "error", err)
-		refuse(w, &refusal{http.StatusInternalServerError, "the server could not do this"})
+		refuseRequest(w, &refusal{http.StatusInternalServerError, "the server could not do this"})
 		return
 	}
 	status := http.StatusAccepted
 	if repeated {
 		status = http.StatusOK
 	}
-	write(w, status, map[string]any{"run": run, "repeated": repeated})
+	writeAnswer(w, status, map[string]any{"run": run, "repeated": repeated})
 }
 
-// refuse writes why a request fires nothing.
-func refuse(w http.ResponseWriter, why *refusal) {
+// refuseRequest writes why a request fires nothing.
+func refuseRequest(w http.ResponseWriter, why *refusal) {
 	w.Header().Set("Connection", "close") // nothing waits for a body that is not read
 	if why.status == http.StatusTooManyRequests {
 		w.Header().Set("Retry-After", server.RetryAfter)
 	}
-	write(w, why.status, map[string]any{"error": why.text})
+	writeAnswer(w, why.status, map[string]any{"error": why.text})
 }
 
-// write writes an answer.
-func write(w http.ResponseWriter, status int, body map[string]any) {
+// writeAnswer writes an answer.
+func writeAnswer(w http.ResponseWriter, status int, body map[string]any) {
 	text, err := json.Marshal(body)
 	if err != nil {
 		status = http.StatusInternalServerError
@@ -132,37 +132,37 @@ func write(w http.ResponseWriter, status int, body map[string]any) {
 	_, _ = w.Write(append(text, '\n'))
 }
 
-// take checks a request and adds its tick. repeated says that the sender has sent it before.
-func (h *handler) take(w http.ResponseWriter, r *http.Request) (run string, repeated bool, err error) {
+// takeRequest checks a request and adds its tick. repeated says that the sender has sent it before.
+func (h *handler) takeRequest(w http.ResponseWriter, r *http.Request) (run string, repeated bool, err error) {
 	ctx := r.Context()
-	t, err := h.find(ctx, r)
+	t, err := h.findTrigger(ctx, r)
 	if err != nil {
 		return "", false, err
 	}
-	if !h.allow(r, t) {
+	if !h.allowSender(r, t) {
 		return "", false, errTooMany
 	}
 	body, err := readBody(w, r)
 	if err != nil {
 		return "", false, err
 	}
-	proof, err := h.prove(r, t, body)
+	proof, err := h.proveSender(r, t, body)
 	if err != nil {
 		return "", false, err
 	}
-	if ok, err := h.set.Confirm(ctx, t); err != nil || !ok {
-		h.forget()
+	if ok, err := h.set.ConfirmFiles(ctx, t); err != nil || !ok {
+		h.forgetList()
 		if err == nil {
 			err = errUnknown
 		}
 		return "", false, err
 	}
-	return h.fire(ctx, t, body, proof)
+	return h.fireTrigger(ctx, t, body, proof)
 }
 
-// find returns the trigger of a request. It reads nothing of the request but its method and its path, which must be
+// findTrigger returns the trigger of a request. It reads nothing of the request but its method and its path, which must be
 // written in exactly one way.
-func (h *handler) find(ctx context.Context, r *http.Request) (*trigger.Trigger, error) {
+func (h *handler) findTrigger(ctx context.Context, r *http.Request) (*trigger.Trigger, error) {
 	path, ok := strings.CutPrefix(r.URL.Path, Prefix)
 	if !ok || r.Method != http.MethodPost || r.URL.EscapedPath() != r.URL.Path {
 		return nil, errUnknown
@@ -184,7 +184,7 @@ func (h *handler) readList(ctx context.Context) ([]trigger.Trigger, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if now := h.clock(); now.After(h.until) {
-		list, _, err := h.set.List(ctx)
+		list, _, err := h.set.ListAll(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -194,15 +194,15 @@ func (h *handler) readList(ctx context.Context) ([]trigger.Trigger, error) {
 	return h.list, nil
 }
 
-// forget lets the next request read the triggers again.
-func (h *handler) forget() {
+// forgetList lets the next request read the triggers again.
+func (h *handler) forgetList() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.until = time.Time{}
 }
 
-// allow reports whether a sender may send a request to the path of a trigger now.
-func (h *handler) allow(r *http.Request, t *trigger.Trigger) bool {
+// allowSender reports whether a sender may send a request to the path of a trigger now.
+func (h *handler) allowSender(r *http.Request, t *trigger.Trigger) bool {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {
 		host = r.RemoteAddr
@@ -242,8 +242,8 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	return body, nil
 }
 
-// fire adds the tick of a request that has proved who it is from.
-func (h *handler) fire(ctx context.Context, t *trigger.Trigger, body []byte, p proof) (run string, repeated bool, err error) {
+// fireTrigger adds the tick of a request that has proved who it is from.
+func (h *handler) fireTrigger(ctx context.Context, t *trigger.Trigger, body []byte, p proof) (run string, repeated bool, err error) {
 	data, err := parseBody(body)
 	if err != nil {
 		return "", false, err

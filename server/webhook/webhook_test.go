@@ -72,7 +72,7 @@ func newHall(t *testing.T) *hall {
 	if err := os.MkdirAll(filepath.Dir(h.agent), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	h.write(hooks)
+	h.writeAgent(hooks)
 	p, err := app.Open(app.Options{Work: t.TempDir(), Environ: []string{"HOME=" + home, "PATH=" + os.Getenv("PATH"), "RADDLE_BOX=false", "HOOK_SECRET=" + secret, "HOOK_TOKEN=open-sesame"}})
 	if err != nil {
 		t.Fatal(err)
@@ -85,29 +85,29 @@ func newHall(t *testing.T) *hall {
 	t.Cleanup(func() { _ = s.Close(t.Context()) })
 	h.handler = NewHandler(s, nil).(*handler)
 	h.clock = func() time.Time { return now }
-	h.enable()
+	h.enableAgent()
 	return h
 }
 
-// write writes the file of the agent.
-func (h *hall) write(text string) {
+// writeAgent writes the file of the agent.
+func (h *hall) writeAgent(text string) {
 	h.Helper()
 	if err := os.WriteFile(h.agent, []byte(text), 0o600); err != nil {
 		h.Fatal(err)
 	}
 }
 
-// enable enables the triggers of the agent.
-func (h *hall) enable() {
+// enableAgent enables the triggers of the agent.
+func (h *hall) enableAgent() {
 	h.Helper()
 	offer, err := trigger.ReadOffer(h.process, "triage")
 	if err == nil {
-		_, err = h.set.Enable(h.Context(), offer, trigger.Budget{}, "ada")
+		_, err = h.set.EnableOffer(h.Context(), offer, trigger.Budget{}, "ada")
 	}
 	if err != nil {
 		h.Fatal(err)
 	}
-	h.forget()
+	h.forgetList()
 }
 
 // An answer is what a request gets.
@@ -118,8 +118,8 @@ type answer struct {
 	Error    string `json:"error"`
 }
 
-// send sends a request with headers, each NAME: VALUE.
-func (h *hall) send(path, body string, headers ...string) (a answer) {
+// sendRequest sends a request with headers, each NAME: VALUE.
+func (h *hall) sendRequest(path, body string, headers ...string) (a answer) {
 	h.Helper()
 	r := httptest.NewRequest(http.MethodPost, path, strings.NewReader(body))
 	r.Header.Set("Content-Type", "application/json")
@@ -131,11 +131,11 @@ func (h *hall) send(path, body string, headers ...string) (a answer) {
 			r.Header.Set(name, value)
 		}
 	}
-	return h.answer(r)
+	return h.readAnswer(r)
 }
 
-// answer returns what a request gets.
-func (h *hall) answer(r *http.Request) (a answer) {
+// readAnswer returns what a request gets.
+func (h *hall) readAnswer(r *http.Request) (a answer) {
 	h.Helper()
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r)
@@ -146,22 +146,22 @@ func (h *hall) answer(r *http.Request) (a answer) {
 	return a
 }
 
-// sum returns the signature of a text.
-func sum(text string) []byte {
+// signText returns the signature of a text.
+func signText(text string) []byte {
 	mac := hmac.New(sha256.New, []byte(secret))
 	mac.Write([]byte(text))
 	return mac.Sum(nil)
 }
 
-// github returns the headers of a delivery.
-func github(id, body string) []string {
-	return []string{"X-GitHub-Delivery: " + id, "X-Hub-Signature-256: sha256=" + hex.EncodeToString(sum(body))}
+// githubHeaders returns the headers of a delivery.
+func githubHeaders(id, body string) []string {
+	return []string{"X-GitHub-Delivery: " + id, "X-Hub-Signature-256: sha256=" + hex.EncodeToString(signText(body))}
 }
 
-// timed returns the headers of a request with a time.
-func timed(id, body string, at time.Time) []string {
+// timedHeaders returns the headers of a request with a time.
+func timedHeaders(id, body string, at time.Time) []string {
 	stamp := fmt.Sprint(at.Unix())
-	return []string{"X-Id: " + id, "X-Time: " + stamp, "X-Signature: v1," + base64.StdEncoding.EncodeToString(sum(id+"."+stamp+"."+body))}
+	return []string{"X-Id: " + id, "X-Time: " + stamp, "X-Signature: v1," + base64.StdEncoding.EncodeToString(signText(id+"."+stamp+"."+body))}
 }
 
 // waitingTicks returns the ticks that would start runs.
@@ -185,11 +185,11 @@ const issue = `{"issue": {"title": "It breaks", "number": 7}}`
 // Requests of senders as they sign them: a retry with the same id is answered with the same run.
 func TestDeliveries(t *testing.T) {
 	h := newHall(t)
-	first := h.send("/hooks/github/issues", issue, github("d1", issue)...)
+	first := h.sendRequest("/hooks/github/issues", issue, githubHeaders("d1", issue)...)
 	if first.Status != http.StatusAccepted || first.Run == "" || first.Repeated {
 		t.Fatalf("the first delivery: %+v", first)
 	}
-	if again := h.send("/hooks/github/issues", issue, github("d1", issue)...); again.Status != http.StatusOK || again.Run != first.Run || !again.Repeated {
+	if again := h.sendRequest("/hooks/github/issues", issue, githubHeaders("d1", issue)...); again.Status != http.StatusOK || again.Run != first.Run || !again.Repeated {
 		t.Errorf("the same delivery: %+v", again)
 	}
 	list, err := h.set.Store.ListTicks(t.Context(), "triage/github", 10)
@@ -202,14 +202,14 @@ func TestDeliveries(t *testing.T) {
 		}
 	}
 	for name, a := range map[string]answer{
-		"timed":       h.send("/hooks/timed", "{}", timed("1", "{}", now)...),
-		"almost old":  h.send("/hooks/timed", "{}", timed("2", "{}", now.Add(-299*time.Second))...),
-		"fast clock":  h.send("/hooks/timed", "{}", timed("3", "{}", now.Add(299*time.Second))...),
-		"listed":      h.send("/hooks/listed", "{}", fmt.Sprintf("Stripe-Signature: t=%d,v1=%x,v1=%x", now.Unix(), "old secret", sum(fmt.Sprintf("%d.{}", now.Unix())))),
-		"token":       h.send("/hooks/token", "{}", "Authorization: Bearer open-sesame", "X-Id: a"),
-		"own header":  h.send("/hooks/own-header", "{}", "X-Gitlab-Token: open-sesame"),
-		"its charset": h.send("/hooks/own-header", "{}", "X-Gitlab-Token: open-sesame", "Content-Type: application/json; charset=UTF-8"),
-		"a kind of":   h.send("/hooks/own-header", "{}", "X-Gitlab-Token: open-sesame", "Content-Type: application/vnd.x+json"),
+		"timed":       h.sendRequest("/hooks/timed", "{}", timedHeaders("1", "{}", now)...),
+		"almost old":  h.sendRequest("/hooks/timed", "{}", timedHeaders("2", "{}", now.Add(-299*time.Second))...),
+		"fast clock":  h.sendRequest("/hooks/timed", "{}", timedHeaders("3", "{}", now.Add(299*time.Second))...),
+		"listed":      h.sendRequest("/hooks/listed", "{}", fmt.Sprintf("Stripe-Signature: t=%d,v1=%x,v1=%x", now.Unix(), "old secret", signText(fmt.Sprintf("%d.{}", now.Unix())))),
+		"token":       h.sendRequest("/hooks/token", "{}", "Authorization: Bearer open-sesame", "X-Id: a"),
+		"own header":  h.sendRequest("/hooks/own-header", "{}", "X-Gitlab-Token: open-sesame"),
+		"its charset": h.sendRequest("/hooks/own-header", "{}", "X-Gitlab-Token: open-sesame", "Content-Type: application/json; charset=UTF-8"),
+		"a kind of":   h.sendRequest("/hooks/own-header", "{}", "X-Gitlab-Token: open-sesame", "Content-Type: application/vnd.x+json"),
 	} {
 		if a.Status != http.StatusAccepted || a.Run == "" {
 			t.Errorf("%s: %+v", name, a)
@@ -223,66 +223,66 @@ func TestDeliveries(t *testing.T) {
 // What others may try. None of it fires, and none says more than it must.
 func TestAttacks(t *testing.T) {
 	h := newHall(t)
-	if a := h.send("/hooks/github/issues", issue, github("d1", issue)...); a.Status != http.StatusAccepted {
+	if a := h.sendRequest("/hooks/github/issues", issue, githubHeaders("d1", issue)...); a.Status != http.StatusAccepted {
 		t.Fatalf("%+v", a)
 	}
-	if a := h.send("/hooks/timed", "{}", timed("t1", "{}", now)...); a.Status != http.StatusAccepted {
+	if a := h.sendRequest("/hooks/timed", "{}", timedHeaders("t1", "{}", now)...); a.Status != http.StatusAccepted {
 		t.Fatalf("%+v", a)
 	}
 	other := `{"issue": {"title": "Delete all", "number": 7}}`
 	twice := `{"issue": {"title": "a", "number": 1}, "issue": {"title": "b", "number": 2}}`
 	deepTwice := `{"issue": {"title": "a", "title": "b", "number": 1}, "list": [1, {"x": 1}, {"x": 2}]}`
 	big := `{"a": "` + strings.Repeat("x", trigger.MaxData) + `"}`
-	noID := github("", issue)[1:]
+	noID := githubHeaders("", issue)[1:]
 	for name, c := range map[string]struct {
 		got  answer
 		want int
 	}{
-		"replay with another id":       {h.send("/hooks/github/issues", issue, github("d2", issue)...), 409},
-		"id with another body":         {h.send("/hooks/github/issues", other, github("d1", other)...), 409},
-		"signature of another body":    {h.send("/hooks/github/issues", other, github("d3", issue)...), 401},
-		"no signature":                 {h.send("/hooks/github/issues", issue, "X-GitHub-Delivery: d4"), 401},
-		"empty signature":              {h.send("/hooks/github/issues", issue, "X-GitHub-Delivery: d4", "X-Hub-Signature-256: sha256="), 401},
-		"half a signature":             {h.send("/hooks/github/issues", issue, "X-GitHub-Delivery: d4", "X-Hub-Signature-256: sha256="+hex.EncodeToString(sum(issue)[:16])), 401},
-		"no prefix":                    {h.send("/hooks/github/issues", issue, "X-GitHub-Delivery: d4", "X-Hub-Signature-256: "+hex.EncodeToString(sum(issue))), 401},
-		"two signatures":               {h.send("/hooks/github/issues", issue, append(github("d4", issue), "X-Hub-Signature-256: sha256=00")...), 401},
-		"no id":                        {h.send("/hooks/github/issues", issue, noID...), 401},
-		"long id":                      {h.send("/hooks/github/issues", issue, github(strings.Repeat("d", 201), issue)...), 401},
-		"signature of a token":         {h.send("/hooks/token", "{}", github("d5", "{}")...), 401},
-		"stale":                        {h.send("/hooks/timed", "{}", timed("t2", "{}", now.Add(-301*time.Second))...), 401},
-		"from the future":              {h.send("/hooks/timed", "{}", timed("t3", "{}", now.Add(301*time.Second))...), 401},
-		"another time than the signed": {h.send("/hooks/timed", "{}", append(timed("t4", "{}", now)[:1], "X-Time: 1", timed("t4", "{}", now)[2])...), 401},
-		"another id than the signed":   {h.send("/hooks/timed", "{}", append([]string{"X-Id: t9"}, timed("t1", "{}", now)[1:]...)...), 401},
-		"time that is no number":       {h.send("/hooks/timed", "{}", "X-Id: t5", "X-Time: soon", "X-Signature: v1,"+base64.StdEncoding.EncodeToString(sum("t5.soon.{}"))), 401},
-		"time beyond all":              {h.send("/hooks/timed", "{}", "X-Id: t6", "X-Time: 9223372036854775807", "X-Signature: v1,"+base64.StdEncoding.EncodeToString(sum("t6.9223372036854775807.{}"))), 401},
-		"wrong token":                  {h.send("/hooks/token", "{}", "Authorization: Bearer open-sesam", "X-Id: b"), 401},
-		"token without its kind":       {h.send("/hooks/token", "{}", "Authorization: open-sesame", "X-Id: b"), 401},
-		"two tokens":                   {h.send("/hooks/token", "{}", "Authorization: Bearer open-sesame", "Authorization: Bearer x", "X-Id: b"), 401},
-		"no token where none is set":   {h.send("/hooks/unset", "{}", "Authorization: Bearer "), 401},
-		"key twice":                    {h.send("/hooks/github/issues", twice, github("d6", twice)...), 400},
-		"key twice further inside":     {h.send("/hooks/github/issues", deepTwice, github("d7", deepTwice)...), 400},
-		"no JSON":                      {h.send("/hooks/github/issues", "{", github("d8", "{")...), 400},
-		"a list":                       {h.send("/hooks/github/issues", "[]", github("d9", "[]")...), 400},
-		"nothing":                      {h.send("/hooks/github/issues", "", github("d10", "")...), 400},
-		"lacks a name":                 {h.send("/hooks/github/issues", "{}", github("d11", "{}")...), 422},
-		"too deep":                     {h.send("/hooks/token", strings.Repeat(`{"a":`, 20_000), "Authorization: Bearer open-sesame", "X-Id: deep"), 400},
-		"huge":                         {h.send("/hooks/github/issues", big, github("d12", big)...), 413},
-		"text":                         {h.send("/hooks/github/issues", issue, append(github("d13", issue), "Content-Type: text/plain")...), 415},
-		"a form":                       {h.send("/hooks/github/issues", issue, append(github("d13", issue), "Content-Type: application/x-www-form-urlencoded")...), 415},
-		"another charset":              {h.send("/hooks/github/issues", issue, append(github("d13", issue), "Content-Type: application/json; charset=utf-7")...), 415},
-		"packed":                       {h.send("/hooks/github/issues", issue, append(github("d13", issue), "Content-Encoding: gzip")...), 415},
-		"unknown":                      {h.send("/hooks/nothing", issue, github("d14", issue)...), 404},
-		"a slash more":                 {h.send("/hooks/github/issues/", issue, github("d14", issue)...), 404},
-		"two slashes":                  {h.send("/hooks/github//issues", issue, github("d14", issue)...), 404},
-		"a dot":                        {h.send("/hooks/github/./issues", issue, github("d14", issue)...), 404},
-		"up and down":                  {h.send("/hooks/x/../github/issues", issue, github("d14", issue)...), 404},
-		"a slash that is written":      {h.send("/hooks/github%2fissues", issue, github("d14", issue)...), 404},
-		"a letter that is written":     {h.send("/hooks/git%68ub/issues", issue, github("d14", issue)...), 404},
-		"other letters":                {h.send("/hooks/GitHub/Issues", issue, github("d14", issue)...), 404},
-		"a semicolon":                  {h.send("/hooks/github/issues;x", issue, github("d14", issue)...), 404},
-		"nothing at all":               {h.send("/hooks/", issue, github("d14", issue)...), 404},
-		"the id of a trigger":          {h.send("/hooks/triage/github", issue, github("d14", issue)...), 404},
-		"huge where nothing is":        {h.send("/hooks/nothing", big), 404},
+		"replay with another id":       {h.sendRequest("/hooks/github/issues", issue, githubHeaders("d2", issue)...), 409},
+		"id with another body":         {h.sendRequest("/hooks/github/issues", other, githubHeaders("d1", other)...), 409},
+		"signature of another body":    {h.sendRequest("/hooks/github/issues", other, githubHeaders("d3", issue)...), 401},
+		"no signature":                 {h.sendRequest("/hooks/github/issues", issue, "X-GitHub-Delivery: d4"), 401},
+		"empty signature":              {h.sendRequest("/hooks/github/issues", issue, "X-GitHub-Delivery: d4", "X-Hub-Signature-256: sha256="), 401},
+		"half a signature":             {h.sendRequest("/hooks/github/issues", issue, "X-GitHub-Delivery: d4", "X-Hub-Signature-256: sha256="+hex.EncodeToString(signText(issue)[:16])), 401},
+		"no prefix":                    {h.sendRequest("/hooks/github/issues", issue, "X-GitHub-Delivery: d4", "X-Hub-Signature-256: "+hex.EncodeToString(signText(issue))), 401},
+		"two signatures":               {h.sendRequest("/hooks/github/issues", issue, append(githubHeaders("d4", issue), "X-Hub-Signature-256: sha256=00")...), 401},
+		"no id":                        {h.sendRequest("/hooks/github/issues", issue, noID...), 401},
+		"long id":                      {h.sendRequest("/hooks/github/issues", issue, githubHeaders(strings.Repeat("d", 201), issue)...), 401},
+		"signature of a token":         {h.sendRequest("/hooks/token", "{}", githubHeaders("d5", "{}")...), 401},
+		"stale":                        {h.sendRequest("/hooks/timed", "{}", timedHeaders("t2", "{}", now.Add(-301*time.Second))...), 401},
+		"from the future":              {h.sendRequest("/hooks/timed", "{}", timedHeaders("t3", "{}", now.Add(301*time.Second))...), 401},
+		"another time than the signed": {h.sendRequest("/hooks/timed", "{}", append(timedHeaders("t4", "{}", now)[:1], "X-Time: 1", timedHeaders("t4", "{}", now)[2])...), 401},
+		"another id than the signed":   {h.sendRequest("/hooks/timed", "{}", append([]string{"X-Id: t9"}, timedHeaders("t1", "{}", now)[1:]...)...), 401},
+		"time that is no number":       {h.sendRequest("/hooks/timed", "{}", "X-Id: t5", "X-Time: soon", "X-Signature: v1,"+base64.StdEncoding.EncodeToString(signText("t5.soon.{}"))), 401},
+		"time beyond all":              {h.sendRequest("/hooks/timed", "{}", "X-Id: t6", "X-Time: 9223372036854775807", "X-Signature: v1,"+base64.StdEncoding.EncodeToString(signText("t6.9223372036854775807.{}"))), 401},
+		"wrong token":                  {h.sendRequest("/hooks/token", "{}", "Authorization: Bearer open-sesam", "X-Id: b"), 401},
+		"token without its kind":       {h.sendRequest("/hooks/token", "{}", "Authorization: open-sesame", "X-Id: b"), 401},
+		"two tokens":                   {h.sendRequest("/hooks/token", "{}", "Authorization: Bearer open-sesame", "Authorization: Bearer x", "X-Id: b"), 401},
+		"no token where none is set":   {h.sendRequest("/hooks/unset", "{}", "Authorization: Bearer "), 401},
+		"key twice":                    {h.sendRequest("/hooks/github/issues", twice, githubHeaders("d6", twice)...), 400},
+		"key twice further inside":     {h.sendRequest("/hooks/github/issues", deepTwice, githubHeaders("d7", deepTwice)...), 400},
+		"no JSON":                      {h.sendRequest("/hooks/github/issues", "{", githubHeaders("d8", "{")...), 400},
+		"a list":                       {h.sendRequest("/hooks/github/issues", "[]", githubHeaders("d9", "[]")...), 400},
+		"nothing":                      {h.sendRequest("/hooks/github/issues", "", githubHeaders("d10", "")...), 400},
+		"lacks a name":                 {h.sendRequest("/hooks/github/issues", "{}", githubHeaders("d11", "{}")...), 422},
+		"too deep":                     {h.sendRequest("/hooks/token", strings.Repeat(`{"a":`, 20_000), "Authorization: Bearer open-sesame", "X-Id: deep"), 400},
+		"huge":                         {h.sendRequest("/hooks/github/issues", big, githubHeaders("d12", big)...), 413},
+		"text":                         {h.sendRequest("/hooks/github/issues", issue, append(githubHeaders("d13", issue), "Content-Type: text/plain")...), 415},
+		"a form":                       {h.sendRequest("/hooks/github/issues", issue, append(githubHeaders("d13", issue), "Content-Type: application/x-www-form-urlencoded")...), 415},
+		"another charset":              {h.sendRequest("/hooks/github/issues", issue, append(githubHeaders("d13", issue), "Content-Type: application/json; charset=utf-7")...), 415},
+		"packed":                       {h.sendRequest("/hooks/github/issues", issue, append(githubHeaders("d13", issue), "Content-Encoding: gzip")...), 415},
+		"unknown":                      {h.sendRequest("/hooks/nothing", issue, githubHeaders("d14", issue)...), 404},
+		"a slash more":                 {h.sendRequest("/hooks/github/issues/", issue, githubHeaders("d14", issue)...), 404},
+		"two slashes":                  {h.sendRequest("/hooks/github//issues", issue, githubHeaders("d14", issue)...), 404},
+		"a dot":                        {h.sendRequest("/hooks/github/./issues", issue, githubHeaders("d14", issue)...), 404},
+		"up and down":                  {h.sendRequest("/hooks/x/../github/issues", issue, githubHeaders("d14", issue)...), 404},
+		"a slash that is written":      {h.sendRequest("/hooks/github%2fissues", issue, githubHeaders("d14", issue)...), 404},
+		"a letter that is written":     {h.sendRequest("/hooks/git%68ub/issues", issue, githubHeaders("d14", issue)...), 404},
+		"other letters":                {h.sendRequest("/hooks/GitHub/Issues", issue, githubHeaders("d14", issue)...), 404},
+		"a semicolon":                  {h.sendRequest("/hooks/github/issues;x", issue, githubHeaders("d14", issue)...), 404},
+		"nothing at all":               {h.sendRequest("/hooks/", issue, githubHeaders("d14", issue)...), 404},
+		"the id of a trigger":          {h.sendRequest("/hooks/triage/github", issue, githubHeaders("d14", issue)...), 404},
+		"huge where nothing is":        {h.sendRequest("/hooks/nothing", big), 404},
 	} {
 		if c.got.Status != c.want || c.got.Run != "" || strings.Contains(c.got.Error, "sesame") || strings.Contains(c.got.Error, "HOOK") {
 			t.Errorf("%s: %+v, want %d", name, c.got, c.want)
@@ -290,7 +290,7 @@ func TestAttacks(t *testing.T) {
 	}
 	for _, method := range []string{http.MethodGet, http.MethodPut, http.MethodHead + "X", http.MethodOptions} {
 		r := httptest.NewRequest(method, "/hooks/github/issues", strings.NewReader(issue))
-		if a := h.answer(r); a.Status != http.StatusNotFound {
+		if a := h.readAnswer(r); a.Status != http.StatusNotFound {
 			t.Errorf("%s: %+v", method, a)
 		}
 	}
@@ -307,7 +307,7 @@ func TestBodiesAreNotRead(t *testing.T) {
 		r := httptest.NewRequest(http.MethodPost, path, body)
 		r.ContentLength = -1
 		r.Header.Set("Content-Type", "application/json")
-		if a := h.answer(r); a.Status < 400 || body.read > most {
+		if a := h.readAnswer(r); a.Status < 400 || body.read > most {
 			t.Errorf("%s: %d bytes were read: %+v", path, body.read, a)
 		}
 	}
@@ -331,23 +331,23 @@ func (c *counter) Read(p []byte) (int, error) {
 // A trigger that is paused, off or disabled is as unknown as one that never was.
 func TestDisabledHooksAreUnknown(t *testing.T) {
 	h := newHall(t)
-	if _, err := h.set.Pause(t.Context(), "triage/github"); err != nil {
+	if _, err := h.set.PauseAll(t.Context(), "triage/github"); err != nil {
 		t.Fatal(err)
 	}
-	h.forget()
-	want := h.send("/hooks/nothing", issue)
-	if got := h.send("/hooks/github/issues", issue, github("d1", issue)...); got != want {
+	h.forgetList()
+	want := h.sendRequest("/hooks/nothing", issue)
+	if got := h.sendRequest("/hooks/github/issues", issue, githubHeaders("d1", issue)...); got != want {
 		t.Errorf("a paused one: %+v, want %+v", got, want)
 	}
-	h.write(hooks + "# changed\n")
-	if got := h.send("/hooks/token", "{}", "Authorization: Bearer open-sesame", "X-Id: a"); got != want {
+	h.writeAgent(hooks + "# changed\n")
+	if got := h.sendRequest("/hooks/token", "{}", "Authorization: Bearer open-sesame", "X-Id: a"); got != want {
 		t.Errorf("one whose file has changed: %+v, want %+v", got, want)
 	}
-	if _, err := h.set.Disable(t.Context(), "triage"); err != nil {
+	if _, err := h.set.DisableAll(t.Context(), "triage"); err != nil {
 		t.Fatal(err)
 	}
-	h.forget()
-	if got := h.send("/hooks/timed", "{}", timed("t", "{}", now)...); got != want {
+	h.forgetList()
+	if got := h.sendRequest("/hooks/timed", "{}", timedHeaders("t", "{}", now)...); got != want {
 		t.Errorf("a disabled one: %+v, want %+v", got, want)
 	}
 	if n := h.waitingTicks(); n != 0 {
@@ -360,7 +360,7 @@ func TestRateOfOneSender(t *testing.T) {
 	h := newHall(t)
 	refused := 0
 	for range triesNow + 10 {
-		if a := h.send("/hooks/token", "{}", "Authorization: Bearer wrong", "X-Id: a"); a.Status == http.StatusTooManyRequests {
+		if a := h.sendRequest("/hooks/token", "{}", "Authorization: Bearer wrong", "X-Id: a"); a.Status == http.StatusTooManyRequests {
 			refused++
 		}
 	}
@@ -369,11 +369,11 @@ func TestRateOfOneSender(t *testing.T) {
 	}
 	r := httptest.NewRequest(http.MethodPost, "/hooks/token", strings.NewReader("{}"))
 	r.RemoteAddr = "203.0.113.9:1234"
-	if a := h.answer(r); a.Status == http.StatusTooManyRequests {
+	if a := h.readAnswer(r); a.Status == http.StatusTooManyRequests {
 		t.Errorf("another sender pays for it: %+v", a)
 	}
 	h.clock = func() time.Time { return now.Add(time.Minute) }
-	if a := h.send("/hooks/token", "{}", "Authorization: Bearer open-sesame", "X-Id: a"); a.Status != http.StatusAccepted {
+	if a := h.sendRequest("/hooks/token", "{}", "Authorization: Bearer open-sesame", "X-Id: a"); a.Status != http.StatusAccepted {
 		t.Errorf("a minute later: %+v", a)
 	}
 }

@@ -88,7 +88,7 @@ func (s *Schedule) Next(after time.Time) time.Time {
 	for from := at; ; {
 		begin, end := at.ZoneBounds()
 		offset := offsetAt(at)
-		if again := repeated(begin); !s.hourly && from.Before(begin.Add(again)) {
+		if again := repeatedTime(begin); !s.hourly && from.Before(begin.Add(again)) {
 			from = begin.Add(again - 1)
 		}
 		tick := s.fields.Next(from.In(time.FixedZone("", int(offset.Seconds()))))
@@ -117,9 +117,9 @@ func offsetAt(t time.Time) time.Duration {
 	return time.Duration(seconds) * time.Second
 }
 
-// repeated returns how much time the clocks show again from a change on; 0 if they are not put back, or if there is no
+// repeatedTime returns how much time the clocks show again from a change on; 0 if they are not put back, or if there is no
 // change.
-func repeated(change time.Time) time.Duration {
+func repeatedTime(change time.Time) time.Duration {
 	if change.IsZero() {
 		return 0
 	}

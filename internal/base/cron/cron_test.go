@@ -9,8 +9,8 @@ import (
 // layout is how the tests write times: the clock, and its distance to UTC.
 const layout = "2006-01-02 15:04 -0700"
 
-// ticks returns the ticks of a schedule after a time of its zone, and before another.
-func ticks(t *testing.T, text, zone, after, before string) []string {
+// listTicks returns the ticks of a schedule after a time of its zone, and before another.
+func listTicks(t *testing.T, text, zone, after, before string) []string {
 	t.Helper()
 	loc, err := LoadZone(zone)
 	if err != nil {
@@ -78,7 +78,7 @@ func TestChangesOfClocks(t *testing.T) {
 		{"leap days", "0 0 29 2 *", "Europe/Berlin", "2026-01-01 00:00", "2033-01-01 00:00", "2028-02-29 00:00 +0100, 2032-02-29 00:00 +0100"},
 		{"a word", "@daily", "Europe/Berlin", "2026-03-28 12:00", "2026-03-30 12:00", "2026-03-29 00:00 +0100, 2026-03-30 00:00 +0200"},
 	} {
-		if got := strings.Join(ticks(t, c.text, c.zone, c.after, c.before), ", "); got != c.want {
+		if got := strings.Join(listTicks(t, c.text, c.zone, c.after, c.before), ", "); got != c.want {
 			t.Errorf("%s: %s in %s\n got %s\nwant %s", c.about, c.text, c.zone, got, c.want)
 		}
 	}
@@ -90,7 +90,7 @@ func TestOnceADay(t *testing.T) {
 	for _, zone := range []string{"Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "America/Santiago", "Africa/Casablanca", "Asia/Kolkata", "Europe/Dublin"} {
 		for _, text := range []string{"30 2 * * *", "45 1 * * *", "0 0 * * *", "59 23 * * *", "0 3 * * *"} {
 			days := map[string]int{}
-			for _, tick := range ticks(t, text, zone, "2020-01-01 12:00", "2030-01-01 12:00") {
+			for _, tick := range listTicks(t, text, zone, "2020-01-01 12:00", "2030-01-01 12:00") {
 				days[tick[:len("2006-01-02")]]++
 			}
 			for day, n := range days {

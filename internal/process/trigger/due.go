@@ -19,7 +19,7 @@ type Lateness struct {
 // AddDue adds the ticks of a schedule that have come until now, and sets its next one. What is later than the schedule
 // allows to catch up is one tick that has ended. If another process was faster, it does nothing.
 func (s *Set) AddDue(ctx context.Context, t *Trigger, now time.Time, late Lateness) error {
-	if ok, err := s.Confirm(ctx, t); err != nil || !ok {
+	if ok, err := s.ConfirmFiles(ctx, t); err != nil || !ok {
 		return err
 	}
 	times, err := t.Schedule.ParseTimes()
@@ -47,7 +47,7 @@ func (s *Set) AddDue(ctx context.Context, t *Trigger, now time.Time, late Latene
 		}
 		ticks = append(ticks, tick)
 	}
-	row, err := t.encode()
+	row, err := t.encodeRow()
 	if err != nil {
 		return err
 	}
@@ -63,14 +63,14 @@ func (t *Trigger) newMissed(at time.Time, note string) journal.Tick {
 	return journal.Tick{Trigger: t.ID(), Key: "missed:" + at.UTC().Format(time.RFC3339), Time: at, State: Missed, Note: note}
 }
 
-// Activate notes the run that a trigger is about to start. It fails with [journal.ErrConflict] if the trigger was
+// ActivateRun notes the run that a trigger is about to start. It fails with [journal.ErrConflict] if the trigger was
 // changed since it was read, as by another process that starts a run of it.
-func (s *Set) Activate(ctx context.Context, t *Trigger, run string) error {
+func (s *Set) ActivateRun(ctx context.Context, t *Trigger, run string) error {
 	if t.Active == run {
 		return nil
 	}
 	t.Active = run
-	return s.put(ctx, t)
+	return s.putTrigger(ctx, t)
 }
 
 // AddLimits returns what two runs spend together.

@@ -63,21 +63,21 @@ func NextTicks(t *spec.Trigger, after time.Time, n int) (list []time.Time) {
 	return list
 }
 
-// Enable lets the triggers of an offer fire, with a budget. by says who has decided it. Triggers of the agent that are
+// EnableOffer lets the triggers of an offer fire, with a budget. by says who has decided it. Triggers of the agent that are
 // no longer in its file go.
-func (s *Set) Enable(ctx context.Context, o *Offer, budget Budget, by string) ([]Trigger, error) {
+func (s *Set) EnableOffer(ctx context.Context, o *Offer, budget Budget, by string) ([]Trigger, error) {
 	if err := s.checkPaths(ctx, o); err != nil {
 		return nil, err
 	}
 	var enabled []Trigger
 	for _, def := range o.Triggers {
-		t, err := s.enable(ctx, o, def, budget, by)
+		t, err := s.enableOne(ctx, o, def, budget, by)
 		if err != nil {
 			return enabled, err
 		}
 		enabled = append(enabled, *t)
 	}
-	list, _, err := s.List(ctx)
+	list, _, err := s.ListAll(ctx)
 	for i := range list {
 		old := &list[i]
 		if old.Agent != o.Agent || slices.ContainsFunc(enabled, func(t Trigger) bool { return t.Name == old.Name }) {
@@ -92,7 +92,7 @@ func (s *Set) Enable(ctx context.Context, o *Offer, budget Budget, by string) ([
 
 // checkPaths returns an error if a webhook of an offer has the path of one of another agent, or of the same.
 func (s *Set) checkPaths(ctx context.Context, o *Offer) error {
-	list, _, err := s.List(ctx)
+	list, _, err := s.ListAll(ctx)
 	if err != nil {
 		return err
 	}
@@ -114,10 +114,10 @@ func (s *Set) checkPaths(ctx context.Context, o *Offer) error {
 	return nil
 }
 
-// enable writes one trigger of an offer.
-func (s *Set) enable(ctx context.Context, o *Offer, def spec.Trigger, budget Budget, by string) (*Trigger, error) {
+// enableOne writes one trigger of an offer.
+func (s *Set) enableOne(ctx context.Context, o *Offer, def spec.Trigger, budget Budget, by string) (*Trigger, error) {
 	for {
-		list, now, err := s.List(ctx)
+		list, now, err := s.ListAll(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -136,10 +136,10 @@ func (s *Set) enable(ctx context.Context, o *Offer, def spec.Trigger, budget Bud
 			t.row = list[at].row
 			t.Active = list[at].Active
 		}
-		if err := t.schedule(now); err != nil {
+		if err := t.setDue(now); err != nil {
 			return nil, err
 		}
-		if err := s.put(ctx, &t); !errors.Is(err, journal.ErrConflict) {
+		if err := s.putTrigger(ctx, &t); !errors.Is(err, journal.ErrConflict) {
 			return &t, err
 		}
 	}

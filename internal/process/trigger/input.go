@@ -120,7 +120,7 @@ func renderPrompt(text, source string, data *jsonvalue.Object) (string, error) {
 		value := string(spec.AppendValue(nil, v))
 		switch v.(type) {
 		case string, *jsonvalue.Object, []any:
-			b.WriteString(foreignBegin + defuse(value) + foreignEnd)
+			b.WriteString(foreignBegin + defuseMarks(value) + foreignEnd)
 			marked = true
 		default: // a number or a word
 			b.WriteString(value)
@@ -134,8 +134,8 @@ func renderPrompt(text, source string, data *jsonvalue.Object) (string, error) {
 	return b.String(), nil
 }
 
-// defuse changes what looks like a mark in a text from elsewhere.
-func defuse(text string) string {
+// defuseMarks changes what looks like a mark in a text from elsewhere.
+func defuseMarks(text string) string {
 	var b strings.Builder
 	for {
 		at := strings.IndexByte(text, '<')
@@ -151,20 +151,20 @@ func defuse(text string) string {
 	}
 }
 
-// FireEvent fires the triggers that wait for an event, and returns the runs that they start. Whoever sends an event
+// FireEvent fires the triggers that wait for an event, and returns the runs that they start. Who sends an event
 // again with the same key fires nothing again. data is a JSON value, at most 1 MiB: an object, or what {{data}} is.
 func (s *Set) FireEvent(ctx context.Context, name, key string, data []byte) (started []string, err error) {
 	values, err := readData(data)
 	if err != nil {
 		return nil, err
 	}
-	list, now, err := s.List(ctx)
+	list, now, err := s.ListAll(ctx)
 	for i := range list {
 		t := &list[i]
 		if t.Event != name || t.Event == "" {
 			continue
 		}
-		if ok, err := s.Confirm(ctx, t); err != nil || !ok {
+		if ok, err := s.ConfirmFiles(ctx, t); err != nil || !ok {
 			if err != nil {
 				return started, err
 			}
@@ -207,17 +207,17 @@ func readData(data []byte) (*jsonvalue.Object, error) {
 // FireNow adds a tick of a trigger by hand, and returns the run that it will start. A schedule gets the time; other
 // kinds get data, as [Set.FireEvent] does.
 func (s *Set) FireNow(ctx context.Context, id, key string, data []byte) (run string, err error) {
-	t, err := s.Find(ctx, id)
+	t, err := s.FindOne(ctx, id)
 	if err != nil {
 		return "", err
 	}
-	if ok, err := s.Confirm(ctx, t); err != nil || !ok {
+	if ok, err := s.ConfirmFiles(ctx, t); err != nil || !ok {
 		if err == nil {
 			err = newOffError(t)
 		}
 		return "", err
 	}
-	_, now, err := s.List(ctx)
+	_, now, err := s.ListAll(ctx)
 	if err != nil {
 		return "", err
 	}

@@ -93,9 +93,9 @@ func Open(p *app.Process) (*Set, error) {
 	return &Set{Store: store, process: p}, nil
 }
 
-// List returns the triggers by id, and what time it is by the clock of the store. A row that this program cannot read
+// ListAll returns the triggers by id, and what time it is by the clock of the store. A row that this program cannot read
 // is a trigger that is off.
-func (s *Set) List(ctx context.Context) (list []Trigger, now time.Time, err error) {
+func (s *Set) ListAll(ctx context.Context) (list []Trigger, now time.Time, err error) {
 	rows, now, err := s.Store.ListTriggers(ctx)
 	for _, row := range rows {
 		t := Trigger{row: row}
@@ -109,8 +109,8 @@ func (s *Set) List(ctx context.Context) (list []Trigger, now time.Time, err erro
 	return list, now, err
 }
 
-// Find returns the trigger with an id, or the only one of an agent.
-func (s *Set) Find(ctx context.Context, id string) (*Trigger, error) {
+// FindOne returns the trigger with an id, or the only one of an agent.
+func (s *Set) FindOne(ctx context.Context, id string) (*Trigger, error) {
 	list, err := s.findAll(ctx, id)
 	switch {
 	case err != nil:
@@ -127,7 +127,7 @@ func (s *Set) Find(ctx context.Context, id string) (*Trigger, error) {
 
 // findAll returns the trigger with an id, or those of an agent: at least one.
 func (s *Set) findAll(ctx context.Context, id string) (found []Trigger, err error) {
-	list, _, err := s.List(ctx)
+	list, _, err := s.ListAll(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -150,9 +150,9 @@ func (e *UnknownError) Error() string {
 	return fmt.Sprintf("no trigger %q was enabled: raddle triggers ls lists all, and raddle triggers enable AGENT enables those of an agent", e.ID)
 }
 
-// put writes a trigger; [journal.ErrConflict] if someone else has written it since it was read.
-func (s *Set) put(ctx context.Context, t *Trigger) error {
-	row, err := t.encode()
+// putTrigger writes a trigger; [journal.ErrConflict] if someone else has written it since it was read.
+func (s *Set) putTrigger(ctx context.Context, t *Trigger) error {
+	row, err := t.encodeRow()
 	if err != nil {
 		return err
 	}
@@ -160,21 +160,21 @@ func (s *Set) put(ctx context.Context, t *Trigger) error {
 	return err
 }
 
-// encode returns the row of a trigger with what it holds now.
-func (t *Trigger) encode() (row journal.Trigger, err error) {
+// encodeRow returns the row of a trigger with what it holds now.
+func (t *Trigger) encodeRow() (row journal.Trigger, err error) {
 	row = t.row
 	row.ID = t.ID()
 	row.Data, err = json.Marshal(t)
 	return row, err
 }
 
-// change changes each trigger with an id, or of an agent, as often as others are faster. f returns false to leave one
+// changeAll changes each trigger with an id, or of an agent, as often as others are faster. f returns false to leave one
 // as it is.
-func (s *Set) change(ctx context.Context, id string, f func(t *Trigger, now time.Time) (bool, error)) (changed []Trigger, err error) {
+func (s *Set) changeAll(ctx context.Context, id string, f func(t *Trigger, now time.Time) (bool, error)) (changed []Trigger, err error) {
 	list, err := s.findAll(ctx, id)
 	for i := range list {
 		for {
-			all, now, err := s.List(ctx)
+			all, now, err := s.ListAll(ctx)
 			if err != nil {
 				return changed, err
 			}
@@ -188,7 +188,7 @@ func (s *Set) change(ctx context.Context, id string, f func(t *Trigger, now time
 				return changed, err
 			}
 			if wanted {
-				err = s.put(ctx, &t)
+				err = s.putTrigger(ctx, &t)
 			}
 			if errors.Is(err, journal.ErrConflict) {
 				continue
@@ -203,9 +203,9 @@ func (s *Set) change(ctx context.Context, id string, f func(t *Trigger, now time
 	return changed, err
 }
 
-// Pause stops triggers with an id or of an agent until Continue. Ticks that come meanwhile do not happen later.
-func (s *Set) Pause(ctx context.Context, id string) ([]Trigger, error) {
-	return s.change(ctx, id, func(t *Trigger, _ time.Time) (bool, error) {
+// PauseAll stops triggers with an id or of an agent until Continue. Ticks that come meanwhile do not happen later.
+func (s *Set) PauseAll(ctx context.Context, id string) ([]Trigger, error) {
+	return s.changeAll(ctx, id, func(t *Trigger, _ time.Time) (bool, error) {
 		if t.Status == Off {
 			return false, newOffError(t)
 		}
@@ -214,9 +214,9 @@ func (s *Set) Pause(ctx context.Context, id string) ([]Trigger, error) {
 	})
 }
 
-// Continue lets paused triggers fire again.
-func (s *Set) Continue(ctx context.Context, id string) ([]Trigger, error) {
-	return s.change(ctx, id, func(t *Trigger, now time.Time) (bool, error) {
+// ContinueAll lets paused triggers fire again.
+func (s *Set) ContinueAll(ctx context.Context, id string) ([]Trigger, error) {
+	return s.changeAll(ctx, id, func(t *Trigger, now time.Time) (bool, error) {
 		if t.Status == Off {
 			return false, newOffError(t)
 		}
@@ -224,7 +224,7 @@ func (s *Set) Continue(ctx context.Context, id string) ([]Trigger, error) {
 			return false, nil
 		}
 		t.Status = On
-		return true, t.schedule(now)
+		return true, t.setDue(now)
 	})
 }
 
@@ -233,8 +233,8 @@ func newOffError(t *Trigger) error {
 	return failure.NewStale("raddle triggers enable "+t.Agent+" at the machine of the server", "trigger %s is off: %s", t.ID(), cmp.Or(t.Reason, "it was disabled"))
 }
 
-// schedule sets when a schedule fires next after a time.
-func (t *Trigger) schedule(after time.Time) error {
+// setDue sets when a schedule fires next after a time.
+func (t *Trigger) setDue(after time.Time) error {
 	if t.Schedule == nil {
 		t.row.Due = time.Time{}
 		return nil
@@ -247,8 +247,8 @@ func (t *Trigger) schedule(after time.Time) error {
 	return nil
 }
 
-// Disable removes triggers with an id or of an agent, with their history.
-func (s *Set) Disable(ctx context.Context, id string) (removed []Trigger, err error) {
+// DisableAll removes triggers with an id or of an agent, with their history.
+func (s *Set) DisableAll(ctx context.Context, id string) (removed []Trigger, err error) {
 	list, err := s.findAll(ctx, id)
 	for i := range list {
 		if err := s.Store.RemoveTrigger(ctx, list[i].ID()); err != nil {
@@ -263,7 +263,7 @@ func (s *Set) Disable(ctx context.Context, id string) (removed []Trigger, err er
 func (s *Set) turnOff(ctx context.Context, t *Trigger, reason string) error {
 	t.Status = Off
 	t.Reason = reason
-	err := s.put(ctx, t)
+	err := s.putTrigger(ctx, t)
 	if errors.Is(err, journal.ErrConflict) {
 		return nil
 	}
@@ -281,8 +281,8 @@ func (s *Set) DescribeChanges(t *Trigger) (text string, elsewhere bool) {
 	return strings.Join(lines, ", "), false
 }
 
-// Confirm reports whether a trigger may fire on this machine now. One whose files have changed is turned off.
-func (s *Set) Confirm(ctx context.Context, t *Trigger) (ok bool, err error) {
+// ConfirmFiles reports whether a trigger may fire on this machine now. One whose files have changed is turned off.
+func (s *Set) ConfirmFiles(ctx context.Context, t *Trigger) (ok bool, err error) {
 	if t.Status != On {
 		return false, nil
 	}

@@ -45,7 +45,7 @@ func newTriggersCommand(op *opener) *cobra.Command {
 	pause.Flags().BoolVar(&opts.off, "off", false, "let it fire again; what came meanwhile does not happen")
 	history := add(func(ctx context.Context, con *console.Console, p *app.Process, o triggerOptions, args []string) error {
 		return triggerview.PrintHistory(ctx, con, p, append(args, "")[0], o.limit, o.output)
-	}, "history [TRIGGER]", "Show what has come of the newest ticks", 0, 1)
+	}, "history [TRIGGER]", "Show what the newest ticks have done", 0, 1)
 	history.Flags().IntVar(&opts.limit, "limit", 20, "show at most `N` ticks")
 	addOutputFlag(history, &opts.output, "write them as `FORMAT`: text or json")
 	return newGroup(op, &cobra.Command{

@@ -50,7 +50,7 @@ func Enable(ctx context.Context, con *console.Console, p *app.Process, name stri
 	if err != nil {
 		return err
 	}
-	_, now, err := set.List(ctx)
+	_, now, err := set.ListAll(ctx)
 	if err != nil {
 		return err
 	}
@@ -59,7 +59,7 @@ func Enable(ctx context.Context, con *console.Console, p *app.Process, name stri
 	if err := askPerson(ctx, con, offer, o.Hash); err != nil {
 		return err
 	}
-	enabled, err := set.Enable(ctx, offer, budget, describePerson())
+	enabled, err := set.EnableOffer(ctx, offer, budget, describePerson())
 	if err != nil {
 		return err
 	}
@@ -201,7 +201,7 @@ func ReadLines(ctx context.Context, p *app.Process) ([]Line, error) {
 	if err != nil {
 		return nil, err
 	}
-	list, _, err := set.List(ctx)
+	list, _, err := set.ListAll(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -304,14 +304,14 @@ func formatTime(t time.Time) string {
 	return t.Local().Format("Mon 01-02 15:04")
 }
 
-// PrintHistory prints what has come of the newest ticks of a trigger, or of all.
+// PrintHistory prints the newest ticks of a trigger, or of all.
 func PrintHistory(ctx context.Context, con *console.Console, p *app.Process, id string, n int, format string) error {
 	set, err := trigger.Open(p)
 	if err != nil {
 		return err
 	}
 	if id != "" {
-		t, err := set.Find(ctx, id)
+		t, err := set.FindOne(ctx, id)
 		if err != nil {
 			return err
 		}
@@ -363,10 +363,10 @@ func Pause(ctx context.Context, con *console.Console, p *app.Process, id string,
 	if err != nil {
 		return err
 	}
-	change := set.Pause
+	change := set.PauseAll
 	what := "paused"
 	if off {
-		change = set.Continue
+		change = set.ContinueAll
 		what = "fires again"
 	}
 	list, err := change(ctx, id)
@@ -382,7 +382,7 @@ func Disable(ctx context.Context, con *console.Console, p *app.Process, id strin
 	if err != nil {
 		return err
 	}
-	list, err := set.Disable(ctx, id)
+	list, err := set.DisableAll(ctx, id)
 	for i := range list {
 		con.PrintNote("%s: disabled, and its history is gone", list[i].ID())
 	}
