@@ -172,7 +172,8 @@ func TestReaderAndChecksKnowNoKind(t *testing.T) {
 			continue
 		}
 		for _, text := range textsOf(t, file) {
-			if graphKinds.Find(text) != nil && text != "agent" {
+			isField := text == "map" && file == "spec/triggers.go" // of triggers
+			if graphKinds.Find(text) != nil && text != "agent" && !isField {
 				t.Errorf("%s names the type %q", file, text)
 			}
 		}

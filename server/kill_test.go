@@ -72,9 +72,15 @@ func serveKilled(dir, name string) error {
 		return err
 	}
 	defer log.Close()
+	if name == ticksName {
+		tickTTL = time.Second // a killed server is not waited for long
+	}
 	s, err := New(p, Options{MaxRuns: 3, Recover: true, Log: slog.New(slog.NewTextHandler(log, nil).WithAttrs([]slog.Attr{slog.String("server", name)}))})
 	if err != nil {
 		return err
+	}
+	if name == ticksName {
+		return serveTicks(ctx, s)
 	}
 	for i := range countKills() {
 		run, err := s.StartRun(ctx, StartRequest{Agent: "kill", Prompt: "x", Key: name + strconv.Itoa(i)})

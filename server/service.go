@@ -44,6 +44,7 @@ type Service struct {
 	stopRecovery func() // ends the looks for runs that no process drives
 	recovery     recovery
 	worker       *worker // nil: the store has no queue
+	triggers     *triggerWork
 	health       storeHealth
 
 	keyed   keyedLock // one start with an idempotency key at a time
@@ -97,6 +98,7 @@ func New(p *app.Process, o Options) (*Service, error) {
 	if keep := p.Config.Retention; o.RemoveOld && (keep.Done > 0 || keep.Failed > 0) {
 		s.ended.Go(func() { keepRetention(ctx, s) })
 	}
+	s.startTriggers()
 	return s, nil
 }
 
@@ -138,6 +140,7 @@ func (s *Service) Close(ctx context.Context) error {
 	s.mu.Unlock()
 	s.stopUpkeep()
 	s.stopRecovery()
+	s.triggers.endWork()
 	s.worker.drain()
 	defer s.worker.close(context.WithoutCancel(ctx))
 	for _, d := range active {

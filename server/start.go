@@ -8,8 +8,10 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"raddle.dev/agent"
 	"raddle.dev/graph"
 	"raddle.dev/internal/base/failure"
+	"raddle.dev/internal/base/jsonvalue"
 	"raddle.dev/internal/process/app"
 	"raddle.dev/internal/storage/attach"
 	"raddle.dev/internal/storage/runs"
@@ -28,6 +30,10 @@ type StartRequest struct {
 	// Files are attached to the prompt; their names are never opened.
 	Files []attach.File `json:"files,omitempty"`
 	Key   string        `json:"-"` // idempotency key: the same key gives the same run; "": none
+
+	ID     string            `json:"-"` // of the run, which must not exist; "": a new one
+	State  *jsonvalue.Object `json:"-"` // first values of the state of a graph; nil: those of its file
+	Budget *agent.Limits     `json:"-"` // of the run, in addition to what its agent says; nil: none
 }
 
 // StartRun starts a run and returns its id when its start is recorded: the run is then driven, or waits for a place. It
@@ -168,6 +174,7 @@ func (s *Service) startNew(ctx context.Context, req StartRequest, saveKey func(*
 	}
 	start := app.Request{
 		User: caller.User, TraceParent: caller.TraceParent, Agent: req.Agent, Prompt: req.Prompt, Variables: req.Variables, Session: req.Session, Model: req.Model, Headless: req.Headless,
+		ID: req.ID, State: req.State, Budget: req.Budget,
 	}
 	if err := start.Attach(req.Files, func(name string) string { return name }); err != nil {
 		return "", err

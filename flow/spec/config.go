@@ -29,6 +29,7 @@ type Config struct {
 	InDoubt     tool.Doubt // of calls whose tools do not set it; unset: the host's setting
 	Skills      Skills
 	Hooks       []hook.Hook
+	Triggers    []Trigger
 
 	// Findings are the warnings of ParseConfig: unknown keys, and values that
 	// were changed.
@@ -186,6 +187,9 @@ func (c *Config) ReadFields(m *strictyaml.Fields) {
 	c.InDoubt = readDoubt(m)
 	c.Skills = readSkills(m)
 	c.Hooks = readHooks(m)
+	var about []strictyaml.Finding
+	c.Triggers, about = readTriggers(m, false)
+	found = append(found, about...)
 	for _, without := range []string{"enabled_macros", "memory"} {
 		m.FindField(without)
 	}

@@ -23,6 +23,7 @@ type File struct {
 	ConversationStarters []string
 	Skills               Skills
 	Hooks                []hook.Hook
+	Triggers             []Trigger
 	Variables            []Variable
 	Settings             Settings
 	InitialState         *jsonvalue.Object

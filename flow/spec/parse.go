@@ -103,6 +103,8 @@ func (p *FileParser) ParseFile(m *strictyaml.Fields) {
 	var found []strictyaml.Finding
 	f.Variables, found = readVariables(m)
 	f.Findings = append(f.Findings, found...)
+	f.Triggers, found = readTriggers(m, true)
+	f.Findings = append(f.Findings, found...)
 	p.parseSettings(m)
 	p.initialState(m)
 	p.parseReducers(m)

@@ -28,7 +28,7 @@ import (
 // In addition to the text of journal.Store, the suite checks what the users of stores
 // rely on: a loop over Read ends even if its body appends to the same thread; a reader
 // sees a batch whole or not at all; nil and empty Head or Data are the same. If a store
-// implements journal.Leaser, journal.Queue or journal.Index, the suite checks that too.
+// implements journal.Leaser, journal.Queue, journal.Triggers or journal.Index, the suite checks that too.
 func TestStore(t *testing.T, open func(t *testing.T) journal.Store) {
 	groups := []storeGroup{
 		{"Append", appendCases},
@@ -45,6 +45,9 @@ func TestStore(t *testing.T, open func(t *testing.T) journal.Store) {
 	}
 	if has[journal.Queue](t, open(t)) {
 		groups = append(groups, storeGroup{"Queue", queueCases})
+	}
+	if has[journal.Triggers](t, open(t)) {
+		groups = append(groups, storeGroup{"Triggers", triggerCases})
 	}
 	if has[journal.Index](t, open(t)) {
 		groups = append(groups, storeGroup{"Index", indexCases})

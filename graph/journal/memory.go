@@ -20,6 +20,7 @@ type Memory struct {
 	leases  map[string]Lease
 	lines   map[string]Line
 	counts  map[string]int // of lines, by status
+	own     memTriggers
 }
 
 var (

@@ -145,6 +145,8 @@ var importRules = []importRule{
 		reason: "the tests of the protocols need the same service, home directory and web server"},
 	{of: "server/studio",
 		reason: "it serves files; what the page shows comes from the API"},
+	{of: "server/webhook", may: []string{"graph/journal", "internal/base", "internal/process", "server"},
+		reason: "a request fires a trigger of the store: what a trigger is, and who drives it, others know"},
 	{of: "store/postgres", may: []string{"graph/journal", "memory"},
 		reason: "a store keeps records; it reads none of them"},
 	{of: "store/redis", may: []string{"graph/journal", "memory"},

@@ -48,6 +48,7 @@ type Gateway struct {
 	sessions *Sessions        // of browsers
 	closed   *http.ServeMux   // what needs a token
 	open     *http.ServeMux   // what does not
+	unread   []unreadHandler  // what reads its requests itself
 	large    map[string]int64 // sizes of the largest bodies at paths that take more than others, in bytes
 	refusals []refusal        // of protocols
 	counts   runCounts        // of the store, for the metrics
@@ -167,6 +168,18 @@ func (g *Gateway) AllowBody(path string, bytes int64) {
 // HandleOpen adds a handler for requests without a token.
 func (g *Gateway) HandleOpen(pattern string, h http.Handler) { g.open.Handle(pattern, h) }
 
+// An unreadHandler answers the requests whose paths begin with a prefix.
+type unreadHandler struct {
+	prefix string
+	http.Handler
+}
+
+// HandleUnread adds a handler for requests without a token whose paths begin with a prefix. It gets them as they come:
+// their paths are not cleaned, and it must bound and read their bodies itself, within the time of open requests.
+func (g *Gateway) HandleUnread(prefix string, h http.Handler) {
+	g.unread = append(g.unread, unreadHandler{prefix, h})
+}
+
 // WriteRefusals lets a function write the refusals of requests whose path begins with a prefix, in the form of a
 // protocol.
 func (g *Gateway) WriteRefusals(prefix string, write func(w http.ResponseWriter, status int, code, detail string)) {
@@ -198,6 +211,16 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if done := g.checkOrigin(w, r); done {
 		return
+	}
+	for _, h := range g.unread {
+		if strings.HasPrefix(r.URL.Path, h.prefix) {
+			status := &statusWriter{ResponseWriter: w}
+			h.ServeHTTP(status, r)
+			if status.isRefusal() {
+				g.log.writeRefusal(r, status.code, "")
+			}
+			return
+		}
 	}
 	if _, pattern := g.open.Handler(r); pattern != "" {
 		if g.readBody(w, r, maxOpenBody, openBodyTime) {

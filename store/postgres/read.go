@@ -322,7 +322,7 @@ func readThreads(ctx context.Context, c *pgx.Conn, from string, below []byte, bo
 // Size returns the space that the tables and their indexes take, in bytes.
 func (s *Store) Size(ctx context.Context) (bytes int64, err error) {
 	const sum = `SELECT sum(pg_total_relation_size(t::regclass))::bigint FROM unnest(ARRAY['raddle_thread', 'raddle_record', 'raddle_lease',
-		'raddle_pruned', 'raddle_entry', 'raddle_line', 'raddle_line_count']) t`
+		'raddle_pruned', 'raddle_entry', 'raddle_line', 'raddle_line_count', 'raddle_trigger', 'raddle_tick']) t`
 	err = s.runRead(ctx, func(c *pgx.Conn) error {
 		_, err := queryRow(ctx, c, sum, nil, &bytes)
 		return err

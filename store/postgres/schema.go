@@ -119,7 +119,7 @@ DELETE FROM raddle_line_count;
 INSERT INTO raddle_line_count SELECT status, 0, count(*) FROM raddle_line GROUP BY status;
 CREATE INDEX raddle_line_wait ON raddle_line (wait, name) WHERE wait > 0;
 CREATE INDEX raddle_line_parent ON raddle_line (parent) WHERE parent <> '';
-`}
+`, triggers}
 
 // schemaTable holds the version of the schema in its one row. It is locked while the schema changes.
 const schemaTable = "CREATE TABLE IF NOT EXISTS raddle_schema (version integer NOT NULL)"

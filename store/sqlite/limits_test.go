@@ -227,7 +227,7 @@ func TestOpenReadOnlyOfOlderFiles(t *testing.T) {
 				t.Fatal(err)
 			}
 			fill(t, s)
-			drop := []string{"DROP TABLE line; DROP TABLE line_count; CREATE TABLE line (name); CREATE TABLE line_count (n)", "DROP TABLE line; DROP TABLE line_count", "DROP TABLE drive; DROP TABLE worker", "DROP TABLE entry; DROP INDEX IF EXISTS expiry", "", "DROP TABLE lease"}
+			drop := []string{"DROP TABLE tick; DROP TABLE starter", "DROP TABLE line; DROP TABLE line_count; CREATE TABLE line (name); CREATE TABLE line_count (n)", "DROP TABLE line; DROP TABLE line_count", "DROP TABLE drive; DROP TABLE worker", "DROP TABLE entry; DROP INDEX IF EXISTS expiry", "", "DROP TABLE lease"}
 			for from := version - 1; from >= schema; from-- {
 				if _, err := s.w.conn.ExecContext(t.Context(), drop[version-1-from]); err != nil {
 					t.Fatal(err)
@@ -308,6 +308,7 @@ func TestOpenOfAFileWithOlderLines(t *testing.T) {
 	}
 	fill(t, s)
 	_, err = s.w.conn.ExecContext(t.Context(), dropIndex+`
+DROP TABLE tick; DROP TABLE starter;
 CREATE TABLE line (name TEXT PRIMARY KEY, place TEXT NOT NULL, status TEXT NOT NULL, label TEXT NOT NULL, details BLOB);
 CREATE INDEX line_place ON line(place, name);
 CREATE INDEX line_status ON line(status, place, name);

@@ -123,7 +123,7 @@ func TestOpenRefuses(t *testing.T) {
 				t.Fatal(err)
 			}
 			execute(t, path, "PRAGMA user_version=99")
-		}, "schema 99, this one knows 7): update raddle"},
+		}, "schema 99, this one knows 8): update raddle"},
 		{"damaged", func(t *testing.T, path string) {
 			if err := open(t, path).Close(); err != nil {
 				t.Fatal(err)
@@ -352,7 +352,7 @@ func testOlderFile(t *testing.T, path string) {
 	var ver int
 	var indexes string
 	const q = "SELECT user_version, (SELECT group_concat(name ORDER BY name) FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL) FROM pragma_user_version"
-	if err := db.QueryRowContext(context.Background(), q).Scan(&ver, &indexes); err != nil || ver != 7 || indexes != "drive_due,drive_given_up,drive_worker,expiry,line_label,line_parent,line_place,line_status,line_wait,snapshots" {
+	if err := db.QueryRowContext(context.Background(), q).Scan(&ver, &indexes); err != nil || ver != 8 || indexes != "drive_due,drive_given_up,drive_worker,expiry,line_label,line_parent,line_place,line_status,line_wait,snapshots,tick_due,tick_ended,tick_time" {
 		t.Errorf("version %d, indexes %s, %v", ver, indexes, err)
 	}
 }

@@ -108,7 +108,7 @@ func mayPass(err error) bool {
 
 const (
 	application = 0x7261646c // "radl", in the file's header
-	version     = 7          // of the schema, in the file's header
+	version     = 8          // of the schema, in the file's header
 
 	readers     = 4                      // connections, in addition to the writer's and the listener's
 	logBytes    = 64 << 20               // of the write-ahead log: the space that it keeps after a burst
@@ -147,13 +147,14 @@ CREATE INDEX snapshots ON record(id) WHERE ` + isBase + `;
 
 // upgrades are the statements that make the current schema from each version.
 var upgrades = [version]string{
-	0: schema + leases + snapshots + entries + queue + index,
-	1: "DROP INDEX base;" + leases + snapshots + entries + queue + index,
-	2: "DROP INDEX bases;" + snapshots + entries + queue + index,
-	3: entries + queue + index,
-	4: queue + index,
-	5: index,
-	6: dropIndex + index,
+	0: schema + leases + snapshots + entries + queue + index + triggers,
+	1: "DROP INDEX base;" + leases + snapshots + entries + queue + index + triggers,
+	2: "DROP INDEX bases;" + snapshots + entries + queue + index + triggers,
+	3: entries + queue + index + triggers,
+	4: queue + index + triggers,
+	5: index + triggers,
+	6: dropIndex + index + triggers,
+	7: triggers,
 }
 
 // Open opens the file at path. It creates the file, readable for its owner only, and

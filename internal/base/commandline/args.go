@@ -9,7 +9,7 @@ import (
 // them with the commands.
 var Commands = []string{
 	"acp", "agents", "answer", "ask", "chat", "check", "completion", "config", "doctor", "events", "examples", "explain", "graph", "help", "inbox", "info", "init", "login", "logout", "mcp", "memory",
-	"models", "rag", "replay", "resume", "run", "runs", "sandbox", "schema", "serve", "store", "studio", "test", "tools", "version", "wake", "watch", "workers", "__complete", "__completeNoDesc",
+	"models", "rag", "replay", "resume", "run", "runs", "sandbox", "schema", "serve", "store", "studio", "test", "tools", "triggers", "version", "wake", "watch", "workers", "__complete", "__completeNoDesc",
 }
 
 // TakesValue are the flags of run, and those of every command, whose next word is

@@ -147,6 +147,7 @@ func (p *Process) newHost(r *runs.Record, s UIHooks) (flow.Host, error) {
 		Retrieval: p.newRetrieval(s),
 		Headless:  r.Headless,
 	}
+	h.Tooling.Budget = h.Tooling.Budget.Limit(r.Budget)
 	if in := r.Input; in != nil {
 		h.Depth = in.Depth
 		h.Bounds.Branch = in.Branch

@@ -104,3 +104,6 @@ func (p *Process) Environ() []string { return p.env }
 func (p *Process) Close() error {
 	return errors.Join(p.Tools.Close(), p.Runs.Close(), p.trace.telemetry.Close())
 }
+
+// LookupVariable returns a variable of the environment of the process; ok is false if it is not set.
+func (p *Process) LookupVariable(name string) (value string, ok bool) { return p.env.Lookup(name) }

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"raddle.dev/agent"
 	"raddle.dev/flow"
 	"raddle.dev/graph"
 	"raddle.dev/internal/base/failure"
@@ -46,10 +47,11 @@ type Request struct {
 	Session string
 	// Transient says that the session need not outlive this process: it may be in a store that saves nothing.
 	Transient bool
-	Compact   bool   // summarize the conversation of the session, without a prompt
-	Strict    bool   // unknown keys are errors
-	User      string // for whom the run works; "": the user of the process
-	ID        string // of the run; "": a new one
+	Compact   bool          // summarize the conversation of the session, without a prompt
+	Strict    bool          // unknown keys are errors
+	Budget    *agent.Limits // of the run, in addition to what its agent says; nil: none
+	User      string        // for whom the run works; "": the user of the process
+	ID        string        // of the run; "": a new one
 	// Remote lets nodes with a queue wait for runs of their own, which the caller starts elsewhere: see
 	// [Process.StartRemoteRun].
 	Remote      bool
@@ -316,6 +318,7 @@ func (p *Process) newRecord(place Place, req Request) *runs.Record {
 		Temperature:  p.Config.Temperature,
 		TopP:         p.Config.TopP,
 		NoSpawn:      p.Config.FunctionCalling != nil && !*p.Config.FunctionCalling,
+		Budget:       req.Budget,
 		Strict:       req.Strict,
 		Distribution: runs.Distribution{Remote: req.Remote},
 		Headless:     req.Headless,

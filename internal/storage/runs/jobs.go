@@ -156,3 +156,9 @@ func (js *jobSet) noteJob(job *journal.DriveJob) {
 	}
 	js.jobs[job.Thread] = job
 }
+
+// TriggersOf returns the triggers of a store: what starts runs without a person. It is nil if the store keeps none.
+func TriggersOf(st *Store) journal.Triggers {
+	t, _ := st.inside().(journal.Triggers)
+	return t
+}

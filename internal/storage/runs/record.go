@@ -6,6 +6,7 @@ import (
 	"errors"
 	"path/filepath"
 
+	"raddle.dev/agent"
 	"raddle.dev/flow"
 	"raddle.dev/graph"
 	"raddle.dev/internal/storage/attach"
@@ -48,6 +49,9 @@ type Record struct {
 	Bundle string `json:"bundle,omitempty"`
 	// Approved are the directories of the bundle whose scripts the user had approved then.
 	Approved []string `json:"approved,omitempty"`
+
+	// Budget limits what the run may spend, in addition to what its agent says; nil: nothing does.
+	Budget *agent.Limits `json:"budget,omitempty"`
 
 	Strict bool   `json:"strict,omitempty"`
 	Mode   string `json:"mode,omitempty"` // the permission mode at the start; empty: edits

@@ -158,6 +158,7 @@ func listCommands(env *environment) []commandGroup {
 			newResumeCommand(env),
 			newReplayCommand(env),
 			newServeCommand(&env.opener),
+			newTriggersCommand(&env.opener),
 			newMCPCommand(&env.opener),
 			newACPCommand(&env.opener),
 		}},

@@ -19,6 +19,7 @@ import (
 	"raddle.dev/server/mcp"
 	"raddle.dev/server/openai"
 	"raddle.dev/server/studio"
+	"raddle.dev/server/webhook"
 )
 
 // Options say what a server offers.
@@ -101,6 +102,9 @@ var protocols = []protocol{
 	{"agui", func(g *gateway.Gateway, s *server.Service) { g.Handle("/agui/", agui.NewHandler(s)) }},
 	{"mcp", func(g *gateway.Gateway, s *server.Service) { g.Handle("/mcp", mcp.NewHandler(s, nil)) }},
 	{"openai", mountOpenAI},
+	{"webhooks", func(g *gateway.Gateway, s *server.Service) {
+		g.HandleUnread(webhook.Prefix, webhook.NewHandler(s, s.Process().Log))
+	}},
 }
 
 func mountOpenAI(g *gateway.Gateway, s *server.Service) {
