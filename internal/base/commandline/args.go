@@ -8,7 +8,7 @@ import (
 // Commands are the words that a command line may begin with. A test compares
 // them with the commands.
 var Commands = []string{
-	"acp", "agents", "answer", "ask", "chat", "check", "completion", "config", "doctor", "examples", "explain", "graph", "help", "inbox", "info", "init", "login", "logout", "mcp", "memory",
+	"acp", "agents", "answer", "ask", "chat", "check", "completion", "config", "doctor", "examples", "explain", "graph", "help", "import", "inbox", "info", "init", "login", "logout", "mcp", "memory",
 	"models", "rag", "replay", "resume", "run", "runs", "sandbox", "schema", "serve", "store", "studio", "test", "tools", "version", "wake", "watch", "workers", "__complete", "__completeNoDesc",
 }
 
@@ -27,7 +27,7 @@ var Synonyms = map[string]string{
 	"setup": "init", "configure": "init", "install": "agents install, or raddle init", "auth": "login PROVIDER", "key": "login PROVIDER", "keys": "info",
 	"repl": "chat", "sessions": "chat, and /sessions in it; raddle -c continues the last one", "exec": `run AGENT "PROMPT"`, "start": `run AGENT "PROMPT"`, "continue": "resume RUN", "why": "explain RUN", "retry": "resume RUN", "answers": "inbox",
 	"show": "runs show RUN", "history": "runs history RUN", "log": "runs history RUN", "logs": "runs history RUN", "diff": "runs diff RUN RUN", "fork": "runs fork RUN", "blame": "runs blame RUN",
-	"rm": "runs rm RUN", "cancel": "runs cancel RUN", "kill": "runs cancel RUN", "stop": "runs cancel RUN", "export": "runs export RUN", "import": "runs import FILE",
+	"rm": "runs rm RUN", "cancel": "runs cancel RUN", "kill": "runs cancel RUN", "stop": "runs cancel RUN", "export": "runs export RUN",
 	"draw": "graph AGENT", "validate": "check AGENT", "lint": "check AGENT", "status": "info", "settings": "config explain", "guide": "help", "docs": "help", "man": "help",
 }
 

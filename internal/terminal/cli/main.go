@@ -169,6 +169,7 @@ func listCommands(env *environment) []commandGroup {
 			newWorkersCommand(&env.opener),
 			newStoreCommand(&env.opener),
 			newMemoryCommand(&env.opener),
+			newImportCommand(&env.opener),
 		}},
 		{"Author", []*cobra.Command{
 			newAgentsCommand(&env.opener),
