@@ -34,7 +34,7 @@ UNRACED := ./agent/shape ./cmd/raddle ./docs/guide ./draw ./draw/internal/layere
 	./internal/base/schema ./internal/base/strictyaml ./internal/base/term/editor ./internal/base/term/markdown \
 	./internal/base/toolschema ./internal/base/wording ./internal/process/agentfile ./internal/process/mcpsetup ./internal/proving/testcase \
 	./internal/report/overview ./internal/report/question ./internal/report/story ./internal/report/updates ./internal/repository ./internal/storage/attach ./internal/storage/config \
-	./internal/storage/runfile ./internal/storage/stores ./internal/storage/storetool ./internal/terminal/console ./internal/terminal/frontdoor ./internal/terminal/manual ./internal/terminal/moving \
+	./internal/storage/runfile ./internal/storage/stores ./internal/storage/storetool ./internal/terminal/console ./internal/terminal/frontdoor ./internal/terminal/manual ./internal/terminal/moving ./internal/terminal/rolelist \
 	./internal/terminal/runview \
 	./internal/testkit/termtest ./internal/testkit/testneed ./llm ./llm/anthropic ./llm/gemini ./rag/keyword ./rag/split ./tool \
 	./tool/declare

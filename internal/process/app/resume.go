@@ -268,6 +268,9 @@ func (p *Process) relocateAgent(id string, rec *runs.Record, agent string) error
 			rec.Dir = filepath.Join(dir, filepath.Base(rec.Dir))
 		}
 	}
+	if filepath.Dir(rec.Dir) == p.openedRoles() && !config.IsDir(rec.Dir) {
+		_, _ = p.openRole(filepath.Base(rec.Dir)) // a role that is gone is reported like every other agent
+	}
 	switch _, err := os.Stat(rec.Dir); {
 	case errors.Is(err, fs.ErrNotExist):
 		return failure.NewStale("if it has moved: raddle resume "+id+" --agent PATH", "the agent '%s' of run %s is gone: there is no directory %s", rec.Agent, id, rec.Dir)

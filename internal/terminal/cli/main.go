@@ -173,6 +173,7 @@ func listCommands(env *environment) []commandGroup {
 		}},
 		{"Author", []*cobra.Command{
 			newAgentsCommand(&env.opener),
+			newRolesCommand(&env.opener),
 			newExamplesCommand(env),
 			newCheckCommand(&env.opener),
 			newTestCommand(&env.opener),

@@ -9,6 +9,7 @@ import (
 	"raddle.dev/internal/base/failure"
 	"raddle.dev/internal/base/term"
 	"raddle.dev/internal/base/wording"
+	"raddle.dev/internal/storage/config"
 	"raddle.dev/internal/storage/keystore"
 	"raddle.dev/internal/terminal/console"
 )
@@ -38,6 +39,8 @@ func (m *Importer) Run(ctx context.Context, o Options) error {
 		req.From = m.Target.Dirs.AbsPath(o.From)
 	}
 	switch {
+	case config.IsFile(o.Program):
+		return failure.NewUsage("raddle runs import "+wording.QuoteWord(o.Program), "import takes things from another program, and %s is a file", o.Program)
 	case o.Program != "":
 		p, err := FindProgram(o.Program)
 		if err != nil {
