@@ -12,6 +12,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"raddle.dev/internal/base/failure"
 	"raddle.dev/internal/base/term"
 	"raddle.dev/internal/base/term/editor"
 )
@@ -93,8 +94,17 @@ func (s *Session) submit(ctx context.Context, typed string) {
 	case strings.HasPrefix(typed, "!"):
 		runShell(ctx, s, text)
 	default:
+		if own, rest, ok := s.findOwn(strings.TrimRight(typed, " \t\n")); ok {
+			s.queueOwn(ctx, text, own, rest)
+			return
+		}
 		if name, args, ok := parseCommand(strings.TrimRight(typed, " \t\n")); ok {
 			s.runCommand(ctx, text, name, args)
+			return
+		}
+		if word, _, _ := strings.Cut(text, " "); s.stepping && len(word) > 1 && (word[0] == '.' || word[0] == '/') && !strings.Contains(word[1:], "/") {
+			s.Backend.ShowError(failure.NewUsage("see: /help", "the macro has a step with the command %s, which raddle has not", word))
+			s.refused = true
 			return
 		}
 		m, err := newMessage(s.Process.Dirs, editor.TrimBlock(typed))

@@ -87,6 +87,8 @@ type Session struct {
 	title    string     // of talk
 	vars     map[string]string
 	queue    []message   // sent while a turn works
+	stepping bool        // a step of a macro is carried out
+	refused  bool        // the command that was typed last, or taken from the queue, was not carried out
 	attached attachments // to be sent with the next message
 	turn     *turn       // nil: no turn works
 	notice   string      // shown instead of the status line
