@@ -9,7 +9,7 @@ import (
 // them with the commands.
 var Commands = []string{
 	"acp", "agents", "answer", "ask", "chat", "check", "completion", "config", "doctor", "examples", "explain", "graph", "help", "import", "inbox", "info", "init", "login", "logout", "mcp", "memory",
-	"models", "rag", "replay", "resume", "roles", "run", "runs", "sandbox", "schema", "serve", "store", "studio", "test", "tools", "version", "wake", "watch", "workers", "__complete", "__completeNoDesc",
+	"models", "rag", "replay", "resume", "roles", "run", "runs", "sandbox", "schema", "serve", "shell", "store", "studio", "test", "tools", "version", "wake", "watch", "workers", "__complete", "__completeNoDesc",
 }
 
 // TakesValue are the flags of run, and those of every command, whose next word is
@@ -37,9 +37,8 @@ var FlagSynonyms = map[string]string{
 	"role": "raddle -r ROLE \"PROMPT\"; raddle roles ls", "r": "raddle -r ROLE \"PROMPT\"; raddle roles ls",
 	"prompt": "create an agent for it: raddle agents new NAME", "macro": "an agent does this here: raddle AGENT \"PROMPT\"",
 	"rag": "knowledge bases belong to agents: raddle help retrieval", "rebuild-rag": "raddle rag build AGENT",
-	"execute": "ask for the command: raddle \"How do I …?\"; agents run commands: raddle help permissions",
-	"e":       "ask for the command: raddle \"How do I …?\"; agents run commands: raddle help permissions",
-	"code":    "ask for code alone in the question", "serve": "raddle serve", "acp-server": "raddle acp", "acp": "raddle acp",
+	"execute": "raddle -e \"find large files\"", "e": "raddle -e \"find large files\"",
+	"code": "ask for code alone in the question", "serve": "raddle serve", "acp-server": "raddle acp", "acp": "raddle acp",
 	"list-models": "raddle models ls", "list-roles": "raddle roles ls", "list-sessions": "raddle chat, and /sessions in it",
 	"list-rags": "raddle agents ls", "list-macros": "raddle agents ls", "list-tools": "raddle tools ls", "list-skills": "raddle chat AGENT, and /skills in it",
 	"sync-models": "raddle models update", "update": "raddle models update", "empty-session": "raddle chat, and /new in it", "save-session": "every conversation is saved",
@@ -54,7 +53,7 @@ var FlagSynonyms = map[string]string{
 // session that is not saved. A command line without a
 // command but with -a AGENT becomes "run AGENT", or "info --agent AGENT" with
 // --info, or "tools build AGENT" with --build-tools; these two also work without an agent. With -r ROLE it is the same,
-// with the agent role:ROLE.
+// with the agent role:ROLE. -e becomes "shell".
 func RewriteArgs(args []string) []string {
 	args = nameSessions(joinVariables(args))
 	at := -1
@@ -65,6 +64,8 @@ func RewriteArgs(args []string) []string {
 		switch {
 		case arg == "--":
 			i = len(args)
+		case arg == "-e" || arg == "--execute":
+			return append([]string{"shell"}, slices.Delete(slices.Clone(args), i, i+1)...)
 		case (arg == "-r" || arg == "--role") && i+1 < len(args), (arg == "-a" || arg == "--agent") && i+1 < len(args):
 			at = i
 			if value = args[i+1]; arg == "-r" || arg == "--role" {

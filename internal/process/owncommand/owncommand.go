@@ -9,13 +9,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
 
 	"raddle.dev/internal/base/failure"
+	"raddle.dev/internal/base/pattern"
 	"raddle.dev/internal/base/plainfile"
 	"raddle.dev/internal/process/agentfile"
 )
@@ -112,20 +112,20 @@ func (c Command) Expand(args string) (lines []string, err error) {
 }
 
 // argumentPlace are the places of arguments in a text.
-var argumentPlace = regexp.MustCompile(`\$(ARGUMENTS|[1-9])\b`)
+var argumentPlace = pattern.CompileLater(`\$(ARGUMENTS|[1-9])\b`)
 
 // fillArguments fills the places of arguments: $ARGUMENTS has all of them as they were typed, $1 to $9 have one word
 // each. Arguments of a text without places follow it. What an argument says is not looked at again.
 func fillArguments(body, args string) string {
 	args = strings.TrimSpace(args)
-	if !argumentPlace.MatchString(body) {
+	if !argumentPlace().MatchString(body) {
 		if args == "" {
 			return body
 		}
 		return body + "\n\nARGUMENTS: " + args
 	}
 	words := SplitWords(args)
-	return argumentPlace.ReplaceAllStringFunc(body, func(place string) string {
+	return argumentPlace().ReplaceAllStringFunc(body, func(place string) string {
 		if place == "$ARGUMENTS" {
 			return args
 		}

@@ -18,6 +18,12 @@ import (
 	"raddle.dev/internal/process/toolbox"
 )
 
+// A macroState says how the steps of a macro are carried out.
+type macroState struct {
+	stepping bool // a step is carried out
+	refused  bool // the command that was typed last, or taken from the queue, was not carried out
+}
+
 // groupOwn is the group of the commands that the person or the project has written.
 const groupOwn = "Own commands"
 
@@ -56,7 +62,7 @@ func (s *Session) queueOwn(ctx context.Context, typed string, c owncommand.Comma
 	if err := s.runOwn(ctx, c, rest); err != nil {
 		s.Backend.ShowError(err)
 		s.restore(typed)
-		s.refused = true
+		s.macro.refused = true
 	}
 }
 
@@ -67,7 +73,7 @@ func (s *Session) runOwn(ctx context.Context, c owncommand.Command, rest string)
 			return err
 		}
 	}
-	if c.Macro && s.stepping {
+	if c.Macro && s.macro.stepping {
 		return failure.NewUsage("write its steps into this one", "a step of a macro cannot run the macro %s", c.Name)
 	}
 	lines, err := c.Expand(rest)
@@ -134,11 +140,11 @@ func (s *Session) runQueue(ctx context.Context) {
 	for len(s.queue) > 0 && s.turn == nil && !s.leaving {
 		m := s.queue[0]
 		s.queue = s.queue[1:]
-		s.refused = false
+		s.macro.refused = false
 		if m.command {
-			s.stepping = m.step
+			s.macro.stepping = m.step
 			s.submit(ctx, m.shown)
-			s.stepping = false
+			s.macro.stepping = false
 			s.endMacro(m.step)
 		} else {
 			s.send(ctx, m)
@@ -148,7 +154,7 @@ func (s *Session) runQueue(ctx context.Context) {
 
 // endMacro drops the further steps of a macro of which one was refused.
 func (s *Session) endMacro(step bool) {
-	if !step || !s.refused {
+	if !step || !s.macro.refused {
 		return
 	}
 	for len(s.queue) > 0 && s.queue[0].step {

@@ -3,6 +3,8 @@
 package cli_test
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -47,5 +49,20 @@ func TestChatOwnCommands(t *testing.T) {
 	}
 	if strings.Contains(all, "Deploy") {
 		t.Error("a command of the project was sent without consent")
+	}
+}
+
+// On a terminal the whole command is shown before it runs, and only a key that is pressed afterwards runs it.
+func TestShellCommandOnATerminal(t *testing.T) {
+	m := startChatModel(t)
+	w := m.workplace()
+	s := w.chat(100, "-e", "say ```\necho ran-$((40+2)) >out.txt\n```\nWrites a file")
+	s.press(enter) // it is pressed before the command is there
+	s.shows(100, "echo ran-$((40+2)) >out.txt")
+	s.shows(100, "Writes a file")
+	s.answer(enter)
+	s.ends(0, "")
+	if text, err := os.ReadFile(filepath.Join(w.dir, "out.txt")); string(text) != "ran-42\n" {
+		t.Errorf("the command has written %q, %v", text, err)
 	}
 }

@@ -153,6 +153,7 @@ func listCommands(env *environment) []commandGroup {
 			newRunCommand(env),
 			newAskCommand(env),
 			newChatCommand(env),
+			newShellCommand(&env.opener),
 			newResumeCommand(env),
 			newReplayCommand(env),
 			newServeCommand(&env.opener),

@@ -27,12 +27,12 @@ func readClaude(r *reader) {
 		dir := filepath.Join("projects", name)
 		sessions := len(slices.DeleteFunc(r.listNames(dir), func(n string) bool { return !strings.HasSuffix(n, ".jsonl") }))
 		if sessions > 0 {
-			r.leave(kindSession, name, dir, "raddle cannot continue conversations of another program")
+			r.leaveThing(kindSession, name, dir, "raddle cannot continue conversations of another program")
 		}
 	}
 	for _, name := range []string{"plugins", "output-styles", "statusline.sh", "keybindings.json"} {
 		if r.hasFile(name) {
-			r.leave(kindOther, name, name, "raddle has no such thing")
+			r.leaveThing(kindOther, name, name, "raddle has no such thing")
 		}
 	}
 }
@@ -43,11 +43,11 @@ func (r *reader) readBeside(path string) {
 	beside := &reader{source: s, dirs: r.dirs}
 	if t, ok := beside.readJSON(filepath.Base(path), largestState); ok {
 		servers := tree{source: s, path: t.path, values: map[string]any{"mcpServers": t.values["mcpServers"]}}
-		beside.takeServers(servers, servers.table("mcpServers"), serverNames{})
-		projects := tree{source: s, path: t.path, values: map[string]any{"projects": t.values["projects"]}}.table("projects")
-		for _, dir := range projects.keys() {
-			for _, id := range projects.table(dir).table("mcpServers").keys() {
-				beside.leave(kindServer, id, t.path, "it is a server of the project "+dir+": raddle mcp add --project")
+		beside.takeServers(servers, servers.getTable("mcpServers"), serverNames{})
+		projects := tree{source: s, path: t.path, values: map[string]any{"projects": t.values["projects"]}}.getTable("projects")
+		for _, dir := range projects.listKeys() {
+			for _, id := range projects.getTable(dir).getTable("mcpServers").listKeys() {
+				beside.leaveThing(kindServer, id, t.path, "it is a server of the project "+dir+": raddle mcp add --project")
 			}
 		}
 	}
@@ -62,53 +62,53 @@ var claudeModes = map[string]string{"default": "ask", "acceptEdits": "edits", "p
 
 // readClaudeSettings reads a file of settings.
 func (r *reader) readClaudeSettings(t tree) {
-	for _, key := range t.keys() {
+	for _, key := range t.listKeys() {
 		switch key {
 		case "permissions":
-			r.readClaudePermissions(t.table(key))
+			r.readClaudePermissions(t.getTable(key))
 		case "hooks":
-			for _, event := range t.table(key).keys() {
-				r.leave(kindHook, event, t.path, "a hook runs a program: write it as one of raddle's; raddle help hooks")
+			for _, event := range t.getTable(key).listKeys() {
+				r.leaveThing(kindHook, event, t.path, "a hook runs a program: write it as one of raddle's; raddle help hooks")
 			}
 		case "env":
-			names := t.table(key).keys()
-			r.leave(kindKey, "env", t.path, "values are not copied; set "+strings.Join(names, ", ")+" in your environment, or in .env in raddle's directory")
+			names := t.getTable(key).listKeys()
+			r.leaveThing(kindKey, "env", t.path, "values are not copied; set "+strings.Join(names, ", ")+" in your environment, or in .env in raddle's directory")
 		case "apiKeyHelper":
 			c := newClient("anthropic", t.path)
-			c.set("type", "anthropic")
-			c.fields["api_key_command"] = []string{"sh", "-c", t.text(key)}
-			c.note("its key comes from the same command")
+			c.setText("type", "anthropic")
+			c.fields["api_key_command"] = []string{"sh", "-c", t.getText(key)}
+			c.addNote("its key comes from the same command")
 			r.takeCompleted(c)
 		case "model":
-			r.leave(kindSetting, key, t.path, "names of models are different: raddle config set model anthropic:MODEL; raddle models ls anthropic")
+			r.leaveThing(kindSetting, key, t.path, "names of models are different: raddle config set model anthropic:MODEL; raddle models ls anthropic")
 		case "enableAllProjectMcpServers", "enabledMcpjsonServers", "disabledMcpjsonServers":
-			r.leave(kindSetting, key, t.path, "raddle asks once for the servers of each project")
+			r.leaveThing(kindSetting, key, t.path, "raddle asks once for the servers of each project")
 		case "$schema":
 		default:
-			r.leave(kindSetting, key, t.path, "raddle has no such setting")
+			r.leaveThing(kindSetting, key, t.path, "raddle has no such setting")
 		}
 	}
 }
 
 // readClaudePermissions reads the rules about calls.
 func (r *reader) readClaudePermissions(t tree) {
-	for _, key := range t.keys() {
+	for _, key := range t.listKeys() {
 		switch key {
 		case permission.ListAllow, permission.ListAsk, permission.ListDeny:
-			for _, rule := range t.list(key) {
+			for _, rule := range t.getList(key) {
 				r.takeRule(t.path, key, rule)
 			}
 		case "defaultMode":
-			mode := t.text(key)
+			mode := t.getText(key)
 			if claudeModes[mode] == "" {
-				r.leave(kindSetting, key+" "+mode, t.path, "raddle has no mode that allows everything; --mode box runs commands in a box without questions")
+				r.leaveThing(kindSetting, key+" "+mode, t.path, "raddle has no mode that allows everything; --mode box runs commands in a box without questions")
 				continue
 			}
 			r.takeSetting(t.path, key, "permission_mode", claudeModes[mode], "it is called "+claudeModes[mode])
 		case "additionalDirectories":
-			r.leave(kindSetting, key, t.path, "start raddle in the directory above, or write rules: any write(/DIR/**)")
+			r.leaveThing(kindSetting, key, t.path, "start raddle in the directory above, or write rules: any write(/DIR/**)")
 		default:
-			r.leave(kindSetting, key, t.path, "raddle has no such setting")
+			r.leaveThing(kindSetting, key, t.path, "raddle has no such setting")
 		}
 	}
 }
@@ -135,7 +135,7 @@ func (r *reader) takeMarkdownAgent(path string, known map[string]string) {
 		name = strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
 	}
 	if !isName(name) || m.Body == "" {
-		r.leave(kindAgent, name, path, "it has no instructions, or a name that a directory cannot have")
+		r.leaveThing(kindAgent, name, path, "it has no instructions, or a name that a directory cannot have")
 		return
 	}
 	var notes []string
@@ -192,15 +192,15 @@ func listDenied(m agentfile.Markdown, known map[string]string) (tools []string) 
 func (r *reader) takeAgentFields(name, from string, fields []agentfile.Field, notes []string) {
 	text, err := agentfile.WriteConfig(fields...)
 	if err != nil {
-		r.leave(kindAgent, name, from, err.Error())
+		r.leaveThing(kindAgent, name, from, err.Error())
 		return
 	}
 	if note := noteBundled(name); note != "" {
 		notes = append(notes, note)
 	}
-	to := r.place("agents", name)
+	to := r.makePath("agents", name)
 	why := strings.Join(append([]string{"it becomes a directory with a " + config.FileName}, notes...), "; ")
-	r.take(kindAgent, name, from, to, filesPart{dir: to, files: []copied{{path: config.FileName, text: text, mode: 0o600}}}, why)
+	r.takeThing(kindAgent, name, from, to, filesPart{dir: to, files: []copied{{path: config.FileName, text: text, mode: 0o600}}}, why)
 }
 
 // translateTools returns the tools of raddle for those of another program, and the servers whose tools are among them.
@@ -255,7 +255,7 @@ func (r *reader) takeCommands(dir string) {
 func (r *reader) takeCommand(name, from string, text []byte) {
 	name = strings.ReplaceAll(name, "/", "-")
 	if !isName(name) || strings.ContainsAny(name, " .") {
-		r.leave(kindCommand, name, from, "the name cannot be that of a command: rename the file")
+		r.leaveThing(kindCommand, name, from, "the name cannot be that of a command: rename the file")
 		return
 	}
 	m := agentfile.ReadMarkdown(text)
@@ -269,5 +269,5 @@ func (r *reader) takeCommand(name, from string, text []byte) {
 	if strings.Contains(name, "-") && strings.Contains(from, string(filepath.Separator)) && !strings.Contains(filepath.Base(from), name) {
 		notes = append(notes, "it is called "+name)
 	}
-	r.takeFile(kindCommand, name, from, r.place("commands", name+".md"), text, strings.Join(notes, "; "))
+	r.takeFile(kindCommand, name, from, r.makePath("commands", name+".md"), text, strings.Join(notes, "; "))
 }

@@ -22,14 +22,14 @@ func newClient(name, from string) *client {
 	return &client{name: name, from: from, fields: map[string]any{"name": name}}
 }
 
-// set sets a field, unless its value is empty.
-func (c *client) set(key, value string) {
+// setText sets a field, unless its value is empty.
+func (c *client) setText(key, value string) {
 	if value != "" {
 		c.fields[key] = value
 	}
 }
 
-func (c *client) note(text string) { c.notes = append(c.notes, text) }
+func (c *client) addNote(text string) { c.notes = append(c.notes, text) }
 
 // setKey sets the key of a client by a value of a file: a variable stays one, and a key itself is not copied.
 func (r *reader) setKey(c *client, value string) {
@@ -37,12 +37,12 @@ func (r *reader) setKey(c *client, value string) {
 	switch {
 	case value == "":
 	case isReference:
-		c.set("api_key", "${"+name+"}")
-		r.leave(kindKey, name, c.from, "set the variable "+name+", or store the key: raddle login "+c.name)
+		c.setText("api_key", "${"+name+"}")
+		r.leaveThing(kindKey, name, c.from, "set the variable "+name+", or store the key: raddle login "+c.name)
 	case isKeyText(value):
-		c.note("without its key")
+		c.addNote("without its key")
 		r.keys = append(r.keys, Key{Program: r.program, Client: c.name, From: c.from, value: value})
-		r.leave(kindKey, c.name, c.from, "the file has the key itself; raddle import asks whether to store it, or: raddle login "+c.name)
+		r.leaveThing(kindKey, c.name, c.from, "the file has the key itself; raddle import asks whether to store it, or: raddle login "+c.name)
 	}
 }
 
@@ -54,62 +54,62 @@ func isKeyText(value string) bool {
 // takeCompleted takes a client.
 func (r *reader) takeCompleted(c *client) {
 	if !isName(c.name) {
-		r.leave(kindClient, c.name, c.from, "the name cannot be that of a client")
+		r.leaveThing(kindClient, c.name, c.from, "the name cannot be that of a client")
 		return
 	}
-	r.take(kindClient, c.name, c.from, config.FileName+": clients."+c.name, entryPart{client: true, name: c.name, fields: c.fields}, strings.Join(c.notes, "; "))
+	r.takeThing(kindClient, c.name, c.from, config.FileName+": clients."+c.name, entryPart{client: true, name: c.name, fields: c.fields}, strings.Join(c.notes, "; "))
 }
 
 // takeClient takes a client of Loki, Coyote or aichat.
 func (r *reader) takeClient(t tree) {
-	kind := t.text("type")
-	c := newClient(cmp.Or(t.text("name"), kind), t.path)
-	c.set("api_base", t.text("api_base"))
+	kind := t.getText("type")
+	c := newClient(cmp.Or(t.getText("name"), kind), t.path)
+	c.setText("api_base", t.getText("api_base"))
 	handled := []string{"type", "name", "api_base", "api_key", "models", "patch", "extra"}
 	switch kind {
 	case "openai", "openai-compatible", "gemini", "ollama":
-		c.set("type", kind)
+		c.setText("type", kind)
 	case "claude":
-		c.set("type", "anthropic")
+		c.setText("type", "anthropic")
 	case "azure-openai":
-		c.set("type", "openai")
-		c.set("api_base", strings.TrimRight(t.text("api_base"), "/")+"/openai/v1")
-		c.note("Azure is reached as an address of OpenAI")
+		c.setText("type", "openai")
+		c.setText("api_base", strings.TrimRight(t.getText("api_base"), "/")+"/openai/v1")
+		c.addNote("Azure is reached as an address of OpenAI")
 	case "cohere":
-		c.set("type", "openai-compatible")
-		c.set("api_base", "https://api.cohere.ai/compatibility/v1")
-		c.note("it is reached at its interface that is compatible with OpenAI's")
+		c.setText("type", "openai-compatible")
+		c.setText("api_base", "https://api.cohere.ai/compatibility/v1")
+		c.addNote("it is reached at its interface that is compatible with OpenAI's")
 	case "vertexai":
-		c.set("type", "vertex")
-		c.set("project", t.text("project_id"))
-		c.set("location", t.text("location"))
+		c.setText("type", "vertex")
+		c.setText("project", t.getText("project_id"))
+		c.setText("location", t.getText("location"))
 		handled = append(handled, "project_id", "location")
 	case "bedrock":
-		c.set("type", "bedrock")
-		c.set("region", t.text("region"))
-		c.note("its credentials are those of your environment and of AWS's files")
+		c.setText("type", "bedrock")
+		c.setText("region", t.getText("region"))
+		c.addNote("its credentials are those of your environment and of AWS's files")
 		handled = append(handled, "region", "access_key_id", "secret_access_key", "session_token")
 	default:
-		r.leave(kindClient, c.name, t.path, cmp.Or(config.ClientHint(kind), "raddle has no type of clients "+kind))
+		r.leaveThing(kindClient, c.name, t.path, cmp.Or(config.ClientHint(kind), "raddle has no type of clients "+kind))
 		return
 	}
 	if isPlaceholder(c.fields) {
-		r.leave(kindClient, c.name, t.path, "it is an example: its values were never filled in")
+		r.leaveThing(kindClient, c.name, t.path, "it is an example: its values were never filled in")
 		return
 	}
-	r.setKey(c, t.text("api_key"))
+	r.setKey(c, t.getText("api_key"))
 	r.takeModels(t, c)
-	r.takePatches(t.table("patch"), c)
-	if proxy := t.table("extra").text("proxy"); proxy != "" {
-		c.set("proxy", proxy)
+	r.takePatches(t.getTable("patch"), c)
+	if proxy := t.getTable("extra").getText("proxy"); proxy != "" {
+		c.setText("proxy", proxy)
 	}
-	if id := t.text("organization_id"); id != "" {
+	if id := t.getText("organization_id"); id != "" {
 		c.fields["extra_headers"] = map[string]any{"OpenAI-Organization": id}
 		handled = append(handled, "organization_id")
 	}
-	for _, key := range t.keys() {
+	for _, key := range t.listKeys() {
 		if !slices.Contains(handled, key) {
-			r.leave(kindSetting, "clients."+c.name+"."+key, t.path, cmp.Or(config.ExplainForeign(key), "raddle has no such key of a client"))
+			r.leaveThing(kindSetting, "clients."+c.name+"."+key, t.path, cmp.Or(config.ExplainForeign(key), "raddle has no such key of a client"))
 		}
 	}
 	r.takeCompleted(c)
@@ -135,16 +135,16 @@ var keptFacts = []string{
 func (r *reader) takeModels(t tree, c *client) {
 	var models []any
 	left := map[string]bool{}
-	for _, model := range t.tables("models") {
+	for _, model := range t.getTables("models") {
 		facts := map[string]any{}
-		for _, key := range model.keys() {
+		for _, key := range model.listKeys() {
 			if slices.Contains(keptFacts, key) {
 				facts[key] = model.values[key]
 			} else {
 				left[key] = true
 			}
 		}
-		if model.text("name") != "" {
+		if model.getText("name") != "" {
 			models = append(models, facts)
 		}
 	}
@@ -152,26 +152,26 @@ func (r *reader) takeModels(t tree, c *client) {
 		c.fields["models"] = models
 	}
 	for _, key := range slices.Sorted(maps.Keys(left)) {
-		r.leave(kindSetting, "clients."+c.name+".models."+key, t.path, cmp.Or(config.ExplainForeign(key), "raddle has no such key of a model"))
+		r.leaveThing(kindSetting, "clients."+c.name+".models."+key, t.path, cmp.Or(config.ExplainForeign(key), "raddle has no such key of a model"))
 	}
 }
 
 // takePatches takes what a client adds to its requests: for all models, or for one that the client lists.
 func (r *reader) takePatches(patch tree, c *client) {
-	for _, kind := range patch.keys() {
-		requests := patch.table(kind)
-		for _, models := range requests.keys() {
+	for _, kind := range patch.listKeys() {
+		requests := patch.getTable(kind)
+		for _, models := range requests.listKeys() {
 			name := "clients." + c.name + ".patch." + kind + "." + models
-			change := requests.table(models)
+			change := requests.getTable(models)
 			switch {
 			case kind != "chat_completions":
-				r.leave(kindSetting, name, patch.path, "raddle changes only requests for replies")
-			case change.has("url"):
-				r.leave(kindSetting, name, patch.path, "write the address as api_base")
+				r.leaveThing(kindSetting, name, patch.path, "raddle changes only requests for replies")
+			case change.hasKey("url"):
+				r.leaveThing(kindSetting, name, patch.path, "write the address as api_base")
 			case models == ".*" || models == "":
-				addFields(c.fields, "extra_body", change.table("body").values)
-				addFields(c.fields, "extra_headers", change.table("headers").values)
-				c.note("its patch is extra_body and extra_headers")
+				addFields(c.fields, "extra_body", change.getTable("body").values)
+				addFields(c.fields, "extra_headers", change.getTable("headers").values)
+				c.addNote("its patch is extra_body and extra_headers")
 			default:
 				r.takeModelPatch(name, models, change, c)
 			}
@@ -184,13 +184,13 @@ func (r *reader) takeModelPatch(name, pattern string, change tree, c *client) {
 	models, _ := c.fields["models"].([]any)
 	for _, each := range models {
 		facts, _ := each.(map[string]any)
-		if facts["name"] == pattern && !change.has("headers") {
-			addFields(facts, "extra_body", change.table("body").values)
-			c.note("the patch of " + pattern + " is its extra_body")
+		if facts["name"] == pattern && !change.hasKey("headers") {
+			addFields(facts, "extra_body", change.getTable("body").values)
+			c.addNote("the patch of " + pattern + " is its extra_body")
 			return
 		}
 	}
-	r.leave(kindSetting, name, change.path, "write extra_body for each model that it means")
+	r.leaveThing(kindSetting, name, change.path, "write extra_body for each model that it means")
 }
 
 // addFields adds the members of a table to one of a client.

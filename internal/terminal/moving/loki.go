@@ -18,7 +18,7 @@ import (
 func readLoki(r *reader) {
 	groups := map[string]string{}
 	if t, ok := r.readYAML("config.yaml"); ok {
-		groups = t.texts("mapping_tools")
+		groups = t.getTexts("mapping_tools")
 		r.readLokiConfig(t)
 	}
 	r.readLokiEnv()
@@ -29,14 +29,14 @@ func readLoki(r *reader) {
 	for _, path := range r.listFiles("macros", ".yaml") {
 		if text, ok := r.readText(path, largestText); ok {
 			name := strings.TrimSuffix(filepath.Base(path), ".yaml")
-			r.takeFile(kindMacro, name, path, r.place("macros", name+".yaml"), text, "")
+			r.takeFile(kindMacro, name, path, r.makePath("macros", name+".yaml"), text, "")
 		}
 	}
 	r.takeSkills("skills")
 	r.readLokiFunctions()
 	for _, path := range []string{"mcp.json", "functions/mcp.json"} {
 		if t, ok := r.readJSON(path, largestText); ok {
-			r.takeServers(t, t.table("mcpServers"), serverNames{})
+			r.takeServers(t, t.getTable("mcpServers"), serverNames{})
 			break
 		}
 	}
@@ -46,35 +46,35 @@ func readLoki(r *reader) {
 // readLokiConfig reads config.yaml.
 func (r *reader) readLokiConfig(t tree) {
 	renamed := map[string]string{"function_calling": "function_calling_support", "agent_prelude": "agent_session"}
-	for _, key := range t.keys() {
+	for _, key := range t.listKeys() {
 		to := cmp.Or(renamed[key], key)
 		switch {
 		case key == "clients":
-			for _, client := range t.tables(key) {
+			for _, client := range t.getTables(key) {
 				r.takeClient(client)
 			}
 		case key == "document_loaders":
-			r.takeEntry(t.path, key, t.texts(key))
+			r.takeEntry(t.path, key, t.getTexts(key))
 		case key == "visible_skills":
-			r.takeEntry(t.path, key, t.list(key))
+			r.takeEntry(t.path, key, t.getList(key))
 		case key == "light_theme":
-			if t.flag(key) {
+			if t.getFlag(key) {
 				r.takeSetting(t.path, key, "theme", "light", "theme: light")
 			}
 		case key == "repl_prelude" || key == "cmd_prelude":
 			r.takePrelude(t, key)
 		case config.ExplainForeign(to) != "":
-			r.leave(kindSetting, key, t.path, config.ExplainForeign(to))
+			r.leaveThing(kindSetting, key, t.path, config.ExplainForeign(to))
 		case strings.HasPrefix(key, "rag_graph"), slices.Contains(lokiOnly, key):
-			r.leave(kindSetting, key, t.path, "raddle has no such setting")
+			r.leaveThing(kindSetting, key, t.path, "raddle has no such setting")
 		case slices.Contains(agentSettings, key):
-			r.leave(kindSetting, key, t.path, "write it in the config.yaml of an agent")
+			r.leaveThing(kindSetting, key, t.path, "write it in the config.yaml of an agent")
 		default:
 			why := ""
 			if to != key {
 				why = "it is called " + to
 			}
-			r.takeSetting(t.path, key, to, t.text(key), why)
+			r.takeSetting(t.path, key, to, t.getText(key), why)
 		}
 	}
 }
@@ -90,12 +90,12 @@ var (
 
 // takePrelude takes what conversations begin with: raddle has a setting for a role, which is an agent.
 func (r *reader) takePrelude(t tree, key string) {
-	value := t.text(key)
+	value := t.getText(key)
 	if role, ok := strings.CutPrefix(value, "role:"); ok {
-		r.leave(kindSetting, key, t.path, "write: raddle chat role:"+role+"; an alias of your shell makes it short")
+		r.leaveThing(kindSetting, key, t.path, "write: raddle chat role:"+role+"; an alias of your shell makes it short")
 		return
 	}
-	r.leave(kindSetting, key, t.path, "raddle -c continues the last conversation; sessions are /sessions in it")
+	r.leaveThing(kindSetting, key, t.path, "raddle -c continues the last conversation; sessions are /sessions in it")
 }
 
 // takeSetting takes a key of config.yaml.
@@ -104,15 +104,15 @@ func (r *reader) takeSetting(from, name, key, value, why string) {
 		return
 	}
 	if err := config.TakesSetting(key, value); err != nil {
-		r.leave(kindSetting, name, from, cmp.Or(config.ExplainForeign(key), err.Error()))
+		r.leaveThing(kindSetting, name, from, cmp.Or(config.ExplainForeign(key), err.Error()))
 		return
 	}
-	r.take(kindSetting, name, from, config.FileName+": "+key, settingPart{key: key, value: value}, why)
+	r.takeThing(kindSetting, name, from, config.FileName+": "+key, settingPart{key: key, value: value}, why)
 }
 
 // takeEntry takes a key of config.yaml that has more than one value.
 func (r *reader) takeEntry(from, key string, value any) {
-	r.take(kindSetting, key, from, config.FileName+": "+key, entryPart{name: key, fields: value}, "")
+	r.takeThing(kindSetting, key, from, config.FileName+": "+key, entryPart{name: key, fields: value}, "")
 }
 
 // readLokiEnv names the variables of the file .env, whose values may be secrets.
@@ -128,7 +128,7 @@ func (r *reader) readLokiEnv() {
 			names = append(names, strings.TrimSpace(name))
 		}
 	}
-	r.leave(kindKey, ".env", ".env", "values are not copied; set "+strings.Join(names, ", ")+", or write a .env in raddle's directory")
+	r.leaveThing(kindKey, ".env", ".env", "values are not copied; set "+strings.Join(names, ", ")+", or write a .env in raddle's directory")
 }
 
 // readLokiAgents reads the agents: directories with a config.yaml or a graph.yaml. Those of aichat have an index.yaml
@@ -138,11 +138,11 @@ func (r *reader) readLokiAgents(groups map[string]string) {
 		dir := filepath.Join("agents", name)
 		switch {
 		case name == ".shared":
-			r.takeDir(kindAgent, name, dir, r.place("agents", name))
+			r.takeDir(kindAgent, name, dir, r.makePath("agents", name))
 		case strings.HasPrefix(name, ".") || !isName(name) || !r.isDir(dir):
 		case r.hasFile(filepath.Join("functions", "agents", name, "index.yaml")):
 		case r.hasFile(filepath.Join(dir, "config.yaml")), r.hasFile(filepath.Join(dir, "graph.yaml")):
-			r.takeDir(kindAgent, name, dir, r.place("agents", name), noteBundled(name))
+			r.takeDir(kindAgent, name, dir, r.makePath("agents", name), noteBundled(name))
 		}
 	}
 	for _, name := range r.listNames(filepath.Join("functions", "agents")) {
@@ -173,7 +173,7 @@ func (r *reader) takeIndexed(name, dir string, groups map[string]string) {
 			values[key] = value
 		}
 	}
-	fields := []agentfile.Field{{Key: "name", Value: cmp.Or(index.text("name"), name)}}
+	fields := []agentfile.Field{{Key: "name", Value: cmp.Or(index.getText("name"), name)}}
 	for _, key := range []string{"description", "version", "model", "temperature", "top_p"} {
 		fields = append(fields, agentfile.Field{Key: key, Value: values[key]})
 	}
@@ -189,7 +189,7 @@ func (r *reader) takeIndexed(name, dir string, groups map[string]string) {
 	}
 	text, err := agentfile.WriteConfig(fields...)
 	if err != nil {
-		r.leave(kindAgent, name, dir, err.Error())
+		r.leaveThing(kindAgent, name, dir, err.Error())
 		return
 	}
 	files, left := r.copyDir(dir)
@@ -199,7 +199,7 @@ func (r *reader) takeIndexed(name, dir string, groups map[string]string) {
 	files = append(files, copied{path: "config.yaml", text: text, mode: 0o600})
 	why := []string{"index.yaml and the settings of the agent are its config.yaml", describeLeft(left), noteBundled(name)}
 	why = slices.DeleteFunc(why, func(w string) bool { return w == "" })
-	r.take(kindAgent, name, dir, r.place("agents", name), filesPart{dir: r.place("agents", name), files: files}, strings.Join(why, "; "))
+	r.takeThing(kindAgent, name, dir, r.makePath("agents", name), filesPart{dir: r.makePath("agents", name), files: files}, strings.Join(why, "; "))
 }
 
 // expandTools returns tools with the groups of a configuration replaced by what is in them. Groups that raddle has itself
@@ -230,7 +230,7 @@ func (r *reader) takeRole(path string, groups map[string]string) {
 		return
 	}
 	if !isName(name) {
-		r.leave(kindRole, name, path, "the name cannot be that of a role: rename the file")
+		r.leaveThing(kindRole, name, path, "the name cannot be that of a role: rename the file")
 		return
 	}
 	role := agentfile.ReadRole(name, text)
@@ -245,7 +245,7 @@ func (r *reader) takeRole(path string, groups map[string]string) {
 			why = strings.TrimPrefix(why+"; write the tools of the group "+group+" into it: "+groups[group], "; ")
 		}
 	}
-	r.takeFile(kindRole, name, path, r.place("roles", name+".md"), text, why)
+	r.takeFile(kindRole, name, path, r.makePath("roles", name+".md"), text, why)
 }
 
 // readLokiFunctions reads tools: files of bash, Python and TypeScript.
@@ -260,13 +260,13 @@ func (r *reader) readLokiFunctions() {
 		switch {
 		case !ok:
 		case slices.Contains(builtin.ToolNames(), strings.TrimSuffix(name, ending)):
-			r.leave(kindTool, name, path, "raddle has this tool itself; copy the file to functions/tools to use it in its place")
+			r.leaveThing(kindTool, name, path, "raddle has this tool itself; copy the file to functions/tools to use it in its place")
 		case ending == ".js":
-			r.leave(kindTool, name, path, "raddle runs tools of bash, Python and TypeScript")
+			r.leaveThing(kindTool, name, path, "raddle runs tools of bash, Python and TypeScript")
 		default:
 			to := filepath.Join(r.dirs.Functions, "tools", name)
 			p := filesPart{dir: filepath.Dir(to), files: []copied{{path: name, text: text, mode: 0o700}}}
-			r.take(kindTool, name, path, to, p, "")
+			r.takeThing(kindTool, name, path, to, p, "")
 		}
 	}
 	for _, name := range r.listNames(filepath.Join("functions", "utils")) {
@@ -280,7 +280,7 @@ func (r *reader) readLokiFunctions() {
 // readLokiRest names what raddle leaves.
 func (r *reader) readLokiRest() {
 	for _, path := range r.listFiles("sessions", ".yaml") {
-		r.leave(kindSession, strings.TrimSuffix(filepath.Base(path), ".yaml"), path, "raddle cannot continue conversations of another program; attach the file: raddle -f "+filepath.Base(path))
+		r.leaveThing(kindSession, strings.TrimSuffix(filepath.Base(path), ".yaml"), path, "raddle cannot continue conversations of another program; attach the file: raddle -f "+filepath.Base(path))
 	}
 	for _, path := range r.listFiles("memory", ".md") {
 		r.takeMemory(path)
@@ -291,7 +291,7 @@ func (r *reader) readLokiRest() {
 			if name == "rags" {
 				why = "documents are read again: raddle rag build AGENT"
 			}
-			r.leave(kindOther, name, name, why)
+			r.leaveThing(kindOther, name, name, why)
 		}
 	}
 }
@@ -312,9 +312,9 @@ func (r *reader) takeMemory(path string) {
 // takeNotes takes a text as a skill.
 func (r *reader) takeNotes(kind, name, path, description string, text []byte) {
 	head := "---\nname: " + name + "\ndescription: " + description + "\n---\n\n"
-	to := r.place("skills", name)
+	to := r.makePath("skills", name)
 	p := filesPart{dir: to, files: []copied{{path: "SKILL.md", text: append([]byte(head), text...), mode: 0o600}}}
-	r.take(kind, filepath.Base(path), path, to, p, "it becomes a skill, which agents read when they need it")
+	r.takeThing(kind, filepath.Base(path), path, to, p, "it becomes a skill, which agents read when they need it")
 }
 
 // findReference returns the variable that a value names, in the notations of these programs.

@@ -453,28 +453,27 @@ func TestTraps(t *testing.T) {
 		taken command ok`)
 }
 
-// The homes of the other programs.
-func TestOthers(t *testing.T) {
-	for program, c := range map[string]struct {
-		files map[string]string
-		want  string
-		has   map[string]string
-	}{
-		"codex": {
-			files: map[string]string{
-				"config.toml": "model = \"gpt-5\"\nmodel_provider = \"azure\"\napproval_policy = \"never\"\nsandbox_mode = \"danger-full-access\"\nnotify = [\"x\"]\n" +
-					"[model_providers.azure]\nname = \"Azure\"\nbase_url = \"https://a.example/v1\"\nenv_key = \"AZURE_KEY\"\nwire_api = \"responses\"\n" +
-					"[mcp_servers.docs]\nurl = \"https://docs.example/mcp\"\nbearer_token_env_var = \"DOCS_TOKEN\"\n" +
-					"[mcp_servers.off]\ncommand = \"x\"\nenabled = false\n[mcp_servers.inline]\nurl = \"https://i.example\"\nbearer_token = \"" + secret + "\"\n" +
-					"[profiles.fast]\nmodel = \"gpt-5-mini\"\n[projects.\"/home/x\"]\ntrust_level = \"trusted\"\n",
-				"auth.json":             secret,
-				"prompts/review.md":     "---\ndescription: Review\n---\nReview $1\n",
-				"AGENTS.md":             "Be kind.\n",
-				"rules/default.rules":   "prefix_rule()",
-				"sessions/2026/a.jsonl": "{}",
-				"skills/one/SKILL.md":   "---\ndescription: One\n---\n",
-			},
-			want: `
+// otherHomes are homes of the programs that have no test of their own, with the things and the texts that come of them.
+var otherHomes = map[string]struct {
+	files map[string]string
+	want  string
+	has   map[string]string
+}{
+	"codex": {
+		files: map[string]string{
+			"config.toml": "model = \"gpt-5\"\nmodel_provider = \"azure\"\napproval_policy = \"never\"\nsandbox_mode = \"danger-full-access\"\nnotify = [\"x\"]\n" +
+				"[model_providers.azure]\nname = \"Azure\"\nbase_url = \"https://a.example/v1\"\nenv_key = \"AZURE_KEY\"\nwire_api = \"responses\"\n" +
+				"[mcp_servers.docs]\nurl = \"https://docs.example/mcp\"\nbearer_token_env_var = \"DOCS_TOKEN\"\n" +
+				"[mcp_servers.off]\ncommand = \"x\"\nenabled = false\n[mcp_servers.inline]\nurl = \"https://i.example\"\nbearer_token = \"" + secret + "\"\n" +
+				"[profiles.fast]\nmodel = \"gpt-5-mini\"\n[projects.\"/home/x\"]\ntrust_level = \"trusted\"\n",
+			"auth.json":             secret,
+			"prompts/review.md":     "---\ndescription: Review\n---\nReview $1\n",
+			"AGENTS.md":             "Be kind.\n",
+			"rules/default.rules":   "prefix_rule()",
+			"sessions/2026/a.jsonl": "{}",
+			"skills/one/SKILL.md":   "---\ndescription: One\n---\n",
+		},
+		want: `
 				taken client azure
 				changed instructions AGENTS.md
 				changed server inline
@@ -492,19 +491,19 @@ func TestOthers(t *testing.T) {
 				taken command review
 				taken server docs
 				taken skill one`,
-			has: map[string]string{"mcp.json": `Bearer ${DOCS_TOKEN}`, "config.yaml": "model: azure:gpt-5"},
-		},
-		"gemini": {
-			files: map[string]string{
-				"settings.json": `{"model": {"name": "gemini-2.5-pro"}, "tools": {"exclude": ["run_shell_command(rm -rf)", "web_fetch"], "allowed": ["run_shell_command(git)", "write_file"]},
+		has: map[string]string{"mcp.json": `Bearer ${DOCS_TOKEN}`, "config.yaml": "model: azure:gpt-5"},
+	},
+	"gemini": {
+		files: map[string]string{
+			"settings.json": `{"model": {"name": "gemini-2.5-pro"}, "tools": {"exclude": ["run_shell_command(rm -rf)", "web_fetch"], "allowed": ["run_shell_command(git)", "write_file"]},
 					"mcpServers": {"a": {"httpUrl": "https://a.example/mcp", "trust": true, "timeout": 5000}, "b": {"url": "https://b.example/sse"}}, "experimental": {}}`,
-				"oauth_creds.json":                   secret,
-				"commands/git/msg.toml":              "description = \"Message\"\nprompt = \"\"\"\nWrite for {{args}}\n!{git diff}\n\"\"\"\n",
-				"commands/bad.toml":                  "prompt = ",
-				"GEMINI.md":                          "Hi.",
-				"extensions/x/gemini-extension.json": "{}",
-			},
-			want: `
+			"oauth_creds.json":                   secret,
+			"commands/git/msg.toml":              "description = \"Message\"\nprompt = \"\"\"\nWrite for {{args}}\n!{git diff}\n\"\"\"\n",
+			"commands/bad.toml":                  "prompt = ",
+			"GEMINI.md":                          "Hi.",
+			"extensions/x/gemini-extension.json": "{}",
+		},
+		want: `
 				changed command git-msg
 				changed instructions GEMINI.md
 				changed rule deny web_fetch
@@ -518,19 +517,19 @@ func TestOthers(t *testing.T) {
 				taken rule allow Bash(git:*)
 				taken rule deny Bash(rm -rf:*)
 				taken server b`,
-			has: map[string]string{"commands/git-msg.md": "description: Message\n---\n\nWrite for $ARGUMENTS", "mcp.json": `"type": "sse"`},
-		},
-		"opencode": {
-			files: map[string]string{
-				"opencode.jsonc": `{"model": "anthropic/claude-x", /* note */
+		has: map[string]string{"commands/git-msg.md": "description: Message\n---\n\nWrite for $ARGUMENTS", "mcp.json": `"type": "sse"`},
+	},
+	"opencode": {
+		files: map[string]string{
+			"opencode.jsonc": `{"model": "anthropic/claude-x", /* note */
 					"provider": {"lab": {"npm": "@ai-sdk/openai-compatible", "options": {"baseURL": "http://lab/v1", "apiKey": "{env:LAB_KEY}"}, "models": {"m1": {}}}, "odd": {}},
 					"mcp": {"local": {"type": "local", "command": ["npx", "-y", "s"], "environment": {"A": "{env:A}"}}, "far": {"type": "remote", "url": "https://far.example", "enabled": false}},
 					"agent": {"docs": {"description": "Writes", "prompt": "Write docs."}, "build": {"model": "x"}},
 					"command": {"test": {"template": "Run tests $ARGUMENTS", "description": "Tests"}},
 					"permission": {"edit": "ask", "bash": {"git push*": "deny", "ls": "allow", "*": "ask"}, "doom_loop": "deny"}}`,
-				"agents/plan.md": "---\ndescription: Plans\nmode: subagent\ntools:\n  write: false\n  bash: false\n---\nPlan.\n",
-			},
-			want: `
+			"agents/plan.md": "---\ndescription: Plans\nmode: subagent\ntools:\n  write: false\n  bash: false\n---\nPlan.\n",
+		},
+		want: `
 				changed agent docs
 				changed agent plan
 				changed setting model
@@ -546,18 +545,18 @@ func TestOthers(t *testing.T) {
 				taken rule ask Edit
 				changed rule deny Bash(git push*)
 				taken server local`,
-			has: map[string]string{
-				"mcp.json": `"A": "${A}"`, "permissions.yaml": `"any command(git *)"`, "agents/plan/config.yaml": "global_tools: [fs_read, fs_ls, fs_glob, fs_grep, fetch_url_via_curl]\n",
-			},
+		has: map[string]string{
+			"mcp.json": `"A": "${A}"`, "permissions.yaml": `"any command(git *)"`, "agents/plan/config.yaml": "global_tools: [fs_read, fs_ls, fs_glob, fs_grep, fetch_url_via_curl]\n",
 		},
-		"crush": {
-			files: map[string]string{
-				"crush.json": `{"providers": {"ds": {"type": "openai-compat", "base_url": "https://d.example/v1", "api_key": "$DS_KEY", "models": [{"id": "chat"}]}, "v": {"type": "vertexai"}},
+	},
+	"crush": {
+		files: map[string]string{
+			"crush.json": `{"providers": {"ds": {"type": "openai-compat", "base_url": "https://d.example/v1", "api_key": "$DS_KEY", "models": [{"id": "chat"}]}, "v": {"type": "vertexai"}},
 					"models": {"large": {"provider": "ds", "model": "chat"}}, "mcp": {"gh": {"type": "http", "url": "https://g.example", "headers": {"Authorization": "Bearer $GH"}, "timeout": 30}},
 					"permissions": {"allowed_tools": ["bash"]}, "lsp": {}, "options": {}}`,
-				"commands/go.md": "Go $NAME\n",
-			},
-			want: `
+			"commands/go.md": "Go $NAME\n",
+		},
+		want: `
 				changed setting models.large
 				left client v
 				left key DS_KEY
@@ -567,17 +566,17 @@ func TestOthers(t *testing.T) {
 				taken client ds
 				taken command go
 				taken server gh`,
-			has: map[string]string{"mcp.json": `"timeout": "30s"`, "config.yaml": "api_key: ${DS_KEY}"},
+		has: map[string]string{"mcp.json": `"timeout": "30s"`, "config.yaml": "api_key: ${DS_KEY}"},
+	},
+	"goose": {
+		files: map[string]string{
+			"config.yaml": "GOOSE_PROVIDER: openai\nGOOSE_MODEL: gpt-4o\nGOOSE_MODE: auto\nextensions:\n  developer: {type: builtin, enabled: true}\n" +
+				"  gh: {type: stdio, enabled: true, cmd: npx, args: [-y, gh], envs: {MODE: a}, env_keys: [GH_TOKEN], timeout: 300}\n  web: {type: streamable_http, enabled: true, uri: 'https://w.example'}\n",
+			"secrets.yaml":       secret,
+			"permission.yaml":    "user:\n  always_allow: [shell]\n",
+			"recipes/daily.yaml": "version: 1.0.0\ntitle: Daily\ndescription: A report\ninstructions: Report on {{ topic }}.\nprompt: Begin\nparameters:\n- key: topic\n  description: what\n  default: all\n",
 		},
-		"goose": {
-			files: map[string]string{
-				"config.yaml": "GOOSE_PROVIDER: openai\nGOOSE_MODEL: gpt-4o\nGOOSE_MODE: auto\nextensions:\n  developer: {type: builtin, enabled: true}\n" +
-					"  gh: {type: stdio, enabled: true, cmd: npx, args: [-y, gh], envs: {MODE: a}, env_keys: [GH_TOKEN], timeout: 300}\n  web: {type: streamable_http, enabled: true, uri: 'https://w.example'}\n",
-				"secrets.yaml":       secret,
-				"permission.yaml":    "user:\n  always_allow: [shell]\n",
-				"recipes/daily.yaml": "version: 1.0.0\ntitle: Daily\ndescription: A report\ninstructions: Report on {{ topic }}.\nprompt: Begin\nparameters:\n- key: topic\n  description: what\n  default: all\n",
-			},
-			want: `
+		want: `
 				changed agent daily
 				changed setting GOOSE_MODEL
 				left key secrets.yaml
@@ -586,9 +585,13 @@ func TestOthers(t *testing.T) {
 				left setting GOOSE_MODE auto
 				taken server gh
 				taken server web`,
-			has: map[string]string{"mcp.json": `"GH_TOKEN": "${GH_TOKEN}"`, "agents/daily/config.yaml": "Report on {{topic}}."},
-		},
-	} {
+		has: map[string]string{"mcp.json": `"GH_TOKEN": "${GH_TOKEN}"`, "agents/daily/config.yaml": "Report on {{topic}}."},
+	},
+}
+
+// The homes of the other programs.
+func TestOthers(t *testing.T) {
+	for program, c := range otherHomes {
 		t.Run(program, func(t *testing.T) {
 			to := newTarget(t)
 			wantLines(t, importHome(t, to, program, c.files), c.want)

@@ -13,7 +13,7 @@ import (
 // readCodex reads Codex.
 func readCodex(r *reader) {
 	if t, ok := r.readTOML("config.toml"); ok {
-		for _, key := range t.keys() {
+		for _, key := range t.listKeys() {
 			r.readCodexSetting(t, key)
 		}
 	}
@@ -21,10 +21,10 @@ func readCodex(r *reader) {
 	r.takeSkills("skills")
 	r.takeInstructions("AGENTS.md")
 	for _, path := range r.listFiles("rules", ".rules") {
-		r.leave(kindRule, filepath.Base(path), path, "it is a program that decides: write rules of raddle: raddle help permissions")
+		r.leaveThing(kindRule, filepath.Base(path), path, "it is a program that decides: write rules of raddle: raddle help permissions")
 	}
 	if n := len(r.listFiles("sessions", ".jsonl")); n > 0 {
-		r.leave(kindSession, "sessions", "sessions", "raddle cannot continue conversations of another program")
+		r.leaveThing(kindSession, "sessions", "sessions", "raddle cannot continue conversations of another program")
 	}
 }
 
@@ -34,47 +34,47 @@ var codexModes = map[string]string{"untrusted": "ask", "on-request": "edits", "o
 func (r *reader) readCodexSetting(t tree, key string) {
 	switch key {
 	case "mcp_servers":
-		servers := t.table(key)
-		for _, id := range servers.keys() {
-			r.takeServer(t.path, id, codexServer(servers.table(id)), serverNames{on: "enabled", seconds: "tool_timeout_sec"})
+		servers := t.getTable(key)
+		for _, id := range servers.listKeys() {
+			r.takeServer(t.path, id, codexServer(servers.getTable(id)), serverNames{on: "enabled", seconds: "tool_timeout_sec"})
 		}
 	case "model_providers":
-		providers := t.table(key)
-		for _, name := range providers.keys() {
-			r.takeCodexProvider(name, providers.table(name))
+		providers := t.getTable(key)
+		for _, name := range providers.listKeys() {
+			r.takeCodexProvider(name, providers.getTable(name))
 		}
 	case "model":
-		client := t.text("model_provider")
+		client := t.getText("model_provider")
 		if client == "" {
 			client = "openai"
 		}
-		r.takeSetting(t.path, key, "model", client+":"+t.text(key), "with the name of its client")
+		r.takeSetting(t.path, key, "model", client+":"+t.getText(key), "with the name of its client")
 	case "model_provider", "tui", "history", "file_opener":
 	case "approval_policy":
-		mode := codexModes[t.text(key)]
+		mode := codexModes[t.getText(key)]
 		if mode == "" {
-			r.leave(kindSetting, key+" "+t.text(key), t.path, "raddle has no mode that allows everything; --mode box runs commands in a box without questions")
+			r.leaveThing(kindSetting, key+" "+t.getText(key), t.path, "raddle has no mode that allows everything; --mode box runs commands in a box without questions")
 			return
 		}
 		r.takeSetting(t.path, key, "permission_mode", mode, "it is called "+mode)
 	case "sandbox_mode":
 		why := "commands run in raddle's box where one holds"
-		if t.text(key) == "danger-full-access" {
+		if t.getText(key) == "danger-full-access" {
 			why = "raddle has no mode that allows everything; --mode box runs commands in a box without questions"
 		}
-		r.leave(kindSetting, key+" "+t.text(key), t.path, why)
+		r.leaveThing(kindSetting, key+" "+t.getText(key), t.path, why)
 	case "profiles":
-		for _, name := range t.table(key).keys() {
-			r.leave(kindSetting, "profiles."+name, t.path, "an agent has settings of its own: raddle agents new "+name)
+		for _, name := range t.getTable(key).listKeys() {
+			r.leaveThing(kindSetting, "profiles."+name, t.path, "an agent has settings of its own: raddle agents new "+name)
 		}
 	case "notify", "hooks":
-		r.leave(kindHook, key, t.path, "a hook runs a program: write it as one of raddle's; raddle help hooks")
+		r.leaveThing(kindHook, key, t.path, "a hook runs a program: write it as one of raddle's; raddle help hooks")
 	case "projects":
-		r.leave(kindSetting, key, t.path, "raddle asks once for each project what it may bring")
+		r.leaveThing(kindSetting, key, t.path, "raddle asks once for each project what it may bring")
 	case "model_reasoning_effort":
-		r.leave(kindSetting, key, t.path, "write reasoning_effort in the config.yaml of an agent")
+		r.leaveThing(kindSetting, key, t.path, "write reasoning_effort in the config.yaml of an agent")
 	default:
-		r.leave(kindSetting, key, t.path, "raddle has no such setting")
+		r.leaveThing(kindSetting, key, t.path, "raddle has no such setting")
 	}
 }
 
@@ -82,18 +82,18 @@ func (r *reader) readCodexSetting(t tree, key string) {
 func codexServer(t tree) tree {
 	values := map[string]any{}
 	headers := map[string]any{}
-	for _, key := range t.keys() {
+	for _, key := range t.listKeys() {
 		switch key {
 		case "bearer_token_env_var":
-			headers["Authorization"] = "Bearer ${" + t.text(key) + "}"
+			headers["Authorization"] = "Bearer ${" + t.getText(key) + "}"
 		case "bearer_token":
-			headers["Authorization"] = "Bearer " + t.text(key)
+			headers["Authorization"] = "Bearer " + t.getText(key)
 		case "http_headers":
-			for name, value := range t.texts(key) {
+			for name, value := range t.getTexts(key) {
 				headers[name] = value
 			}
 		case "env_http_headers":
-			for name, variable := range t.texts(key) {
+			for name, variable := range t.getTexts(key) {
 				headers[name] = "${" + variable + "}"
 			}
 		case "startup_timeout_sec", "startup_timeout_ms":
@@ -111,19 +111,19 @@ func codexServer(t tree) tree {
 // takeCodexProvider takes a provider of models.
 func (r *reader) takeCodexProvider(name string, t tree) {
 	c := newClient(name, t.path)
-	c.set("type", "openai-compatible")
-	c.set("api_base", t.text("base_url"))
-	if t.text("base_url") == "" {
-		r.leave(kindClient, name, t.path, "it has no address")
+	c.setText("type", "openai-compatible")
+	c.setText("api_base", t.getText("base_url"))
+	if t.getText("base_url") == "" {
+		r.leaveThing(kindClient, name, t.path, "it has no address")
 		return
 	}
-	if variable := t.text("env_key"); variable != "" {
+	if variable := t.getText("env_key"); variable != "" {
 		r.setKey(c, "${"+variable+"}")
 	}
-	if t.text("wire_api") == "responses" {
-		c.set("wire", "responses")
+	if t.getText("wire_api") == "responses" {
+		c.setText("wire", "responses")
 	}
-	if headers := t.texts("http_headers"); len(headers) > 0 {
+	if headers := t.getTexts("http_headers"); len(headers) > 0 {
 		r.setHeaders(c, headers)
 	}
 	r.takeCompleted(c)
@@ -138,7 +138,7 @@ func (r *reader) setHeaders(c *client, headers map[string]string) {
 	}
 	c.fields["extra_headers"] = own
 	if len(h.variables) > 0 {
-		c.note("set " + strings.Join(h.variables, ", ") + ": secrets are not copied")
+		c.addNote("set " + strings.Join(h.variables, ", ") + ": secrets are not copied")
 	}
 }
 
@@ -164,28 +164,28 @@ func readGemini(r *reader) {
 	r.takeInstructions("GEMINI.md")
 	r.readLokiEnv()
 	for _, path := range r.listFiles("policies", ".toml") {
-		r.leave(kindRule, filepath.Base(path), path, "write rules of raddle: raddle help permissions")
+		r.leaveThing(kindRule, filepath.Base(path), path, "write rules of raddle: raddle help permissions")
 	}
 	for _, name := range r.listNames("extensions") {
 		if r.isDir(filepath.Join("extensions", name)) {
-			r.leave(kindOther, "extension "+name, filepath.Join("extensions", name), "raddle has no extensions; its server can be added: raddle mcp add")
+			r.leaveThing(kindOther, "extension "+name, filepath.Join("extensions", name), "raddle has no extensions; its server can be added: raddle mcp add")
 		}
 	}
 	if r.hasFile("tmp") {
-		r.leave(kindSession, "tmp", "tmp", "raddle cannot continue conversations of another program")
+		r.leaveThing(kindSession, "tmp", "tmp", "raddle cannot continue conversations of another program")
 	}
 }
 
 func (r *reader) readGeminiSettings(t tree) {
-	for _, key := range t.keys() {
+	for _, key := range t.listKeys() {
 		switch key {
 		case "mcpServers":
-			servers := t.table(key)
-			for _, id := range servers.keys() {
-				server := servers.table(id)
-				if address := server.text("httpUrl"); address != "" {
+			servers := t.getTable(key)
+			for _, id := range servers.listKeys() {
+				server := servers.getTable(id)
+				if address := server.getText("httpUrl"); address != "" {
 					server.values["url"] = address
-				} else if server.has("url") && !server.has("type") {
+				} else if server.hasKey("url") && !server.hasKey("type") {
 					server.values["type"] = "sse"
 				}
 				r.takeServer(t.path, id, server, serverNames{})
@@ -193,22 +193,22 @@ func (r *reader) readGeminiSettings(t tree) {
 		case "model":
 			name := ""
 			if _, isText := t.values[key].(string); isText {
-				name = t.text(key)
+				name = t.getText(key)
 			} else {
-				name = t.table(key).text("name")
+				name = t.getTable(key).getText("name")
 			}
 			if name != "" {
 				r.takeSetting(t.path, key, "model", "gemini:"+name, "with the name of its client")
 			}
 		case "tools":
-			r.takeGeminiTools(t.table(key), "exclude", "allowed")
+			r.takeGeminiTools(t.getTable(key), "exclude", "allowed")
 		case "excludeTools", "allowedTools":
 			r.takeGeminiTools(t, "excludeTools", "allowedTools")
 		case "hooks":
-			r.leave(kindHook, key, t.path, "a hook runs a program: write it as one of raddle's; raddle help hooks")
+			r.leaveThing(kindHook, key, t.path, "a hook runs a program: write it as one of raddle's; raddle help hooks")
 		case "ui", "general", "security", "privacy", "telemetry", "theme", "ide", "$schema", "selectedAuthType", "output":
 		default:
-			r.leave(kindSetting, key, t.path, "raddle has no such setting")
+			r.leaveThing(kindSetting, key, t.path, "raddle has no such setting")
 		}
 	}
 }
@@ -220,7 +220,7 @@ func (r *reader) takeGeminiTools(t tree, exclude, allow string) {
 		if list == permission.ListAllow {
 			key = allow
 		}
-		for _, name := range t.list(key) {
+		for _, name := range t.getList(key) {
 			tool, inner, hasInner := strings.Cut(name, "(")
 			switch own := geminiTools[tool]; {
 			case tool == "run_shell_command" || tool == "ShellTool":
@@ -230,10 +230,10 @@ func (r *reader) takeGeminiTools(t tree, exclude, allow string) {
 				}
 				r.takeRule(t.path, list, rule)
 			case own == "" || list == permission.ListAllow:
-				r.leave(kindRule, list+" "+name, t.path, "raddle decides by what a call touches, not by the tool: raddle help permissions")
+				r.leaveThing(kindRule, list+" "+name, t.path, "raddle decides by what a call touches, not by the tool: raddle help permissions")
 			default:
 				to := "permissions.yaml: " + list + " " + own
-				r.take(kindRule, list+" "+name, t.path, to, rulePart{list: list, rules: []string{own}}, "the tool is called "+own)
+				r.takeThing(kindRule, list+" "+name, t.path, to, rulePart{list: list, rules: []string{own}}, "the tool is called "+own)
 			}
 		}
 	}
@@ -247,12 +247,12 @@ func (r *reader) takeTOMLCommand(path string) {
 	}
 	rel, _ := filepath.Rel("commands", path)
 	name := strings.TrimSuffix(filepath.ToSlash(rel), ".toml")
-	prompt := t.text("prompt")
+	prompt := t.getText("prompt")
 	if prompt == "" {
-		r.leave(kindCommand, name, path, "it has no prompt")
+		r.leaveThing(kindCommand, name, path, "it has no prompt")
 		return
 	}
-	r.takeCommandText(name, path, t.text("description"), strings.ReplaceAll(prompt, "{{args}}", "$ARGUMENTS"))
+	r.takeCommandText(name, path, t.getText("description"), strings.ReplaceAll(prompt, "{{args}}", "$ARGUMENTS"))
 }
 
 // takeCommandText takes a command that is written in another form.
@@ -292,19 +292,19 @@ func readOpencode(r *reader) {
 	r.takeInstructions("AGENTS.md")
 	for _, name := range []string{"plugin", "plugins", "tool", "tools"} {
 		if r.hasFile(name) {
-			r.leave(kindOther, name, name, "it is a program for another program; write it as a tool: raddle help tools")
+			r.leaveThing(kindOther, name, name, "it is a program for another program; write it as a tool: raddle help tools")
 		}
 	}
 }
 
 func (r *reader) readOpencodeSettings(t tree) {
-	for _, key := range t.keys() {
+	for _, key := range t.listKeys() {
 		switch key {
 		case "mcp":
-			servers := t.table(key)
-			for _, id := range servers.keys() {
-				server := servers.table(id)
-				if command := server.values["command"]; server.text("type") == "local" {
+			servers := t.getTable(key)
+			for _, id := range servers.listKeys() {
+				server := servers.getTable(id)
+				if command := server.values["command"]; server.getText("type") == "local" {
 					words, _ := command.([]any)
 					if len(words) > 0 {
 						server.values["command"] = words[0]
@@ -315,52 +315,52 @@ func (r *reader) readOpencodeSettings(t tree) {
 				r.takeServer(t.path, id, server, serverNames{env: "environment", on: "enabled"})
 			}
 		case "provider":
-			providers := t.table(key)
-			for _, name := range providers.keys() {
-				r.takeOpencodeProvider(name, providers.table(name))
+			providers := t.getTable(key)
+			for _, name := range providers.listKeys() {
+				r.takeOpencodeProvider(name, providers.getTable(name))
 			}
 		case "model":
-			provider, model, _ := strings.Cut(t.text(key), "/")
+			provider, model, _ := strings.Cut(t.getText(key), "/")
 			r.takeSetting(t.path, key, "model", provider+":"+model, "with a colon")
 		case "agent":
-			for _, name := range t.table(key).keys() {
-				r.takeOpencodeAgent(name, t.table(key).table(name))
+			for _, name := range t.getTable(key).listKeys() {
+				r.takeOpencodeAgent(name, t.getTable(key).getTable(name))
 			}
 		case "command":
-			for _, name := range t.table(key).keys() {
-				c := t.table(key).table(name)
-				r.takeCommandText(name, t.path, c.text("description"), c.text("template"))
+			for _, name := range t.getTable(key).listKeys() {
+				c := t.getTable(key).getTable(name)
+				r.takeCommandText(name, t.path, c.getText("description"), c.getText("template"))
 			}
 		case "permission":
-			r.takeOpencodePermissions(t.table(key))
+			r.takeOpencodePermissions(t.getTable(key))
 		case "instructions":
-			r.leave(kindInstructions, key, t.path, "raddle reads AGENTS.md of the project; write the others into it")
+			r.leaveThing(kindInstructions, key, t.path, "raddle reads AGENTS.md of the project; write the others into it")
 		case "$schema", "theme", "keybinds", "tui", "autoupdate", "share", "username":
 		default:
-			r.leave(kindSetting, key, t.path, "raddle has no such setting")
+			r.leaveThing(kindSetting, key, t.path, "raddle has no such setting")
 		}
 	}
 }
 
 // takeOpencodeProvider takes a provider of models that is compatible with OpenAI's.
 func (r *reader) takeOpencodeProvider(name string, t tree) {
-	options := t.table("options")
+	options := t.getTable("options")
 	c := newClient(name, t.path)
-	c.set("api_base", options.text("baseURL"))
+	c.setText("api_base", options.getText("baseURL"))
 	switch known := config.FindProvider(name); {
-	case options.text("baseURL") != "":
-		c.set("type", "openai-compatible")
+	case options.getText("baseURL") != "":
+		c.setText("type", "openai-compatible")
 	case known != nil && slices.Contains(config.ClientTypes(), name):
-		c.set("type", name)
+		c.setText("type", name)
 	default:
-		r.leave(kindClient, name, t.path, "it has no address; raddle knows "+strings.Join(config.ClientTypes(), ", "))
+		r.leaveThing(kindClient, name, t.path, "it has no address; raddle knows "+strings.Join(config.ClientTypes(), ", "))
 		return
 	}
-	r.setKey(c, options.text("apiKey"))
-	if headers := options.texts("headers"); len(headers) > 0 {
+	r.setKey(c, options.getText("apiKey"))
+	if headers := options.getTexts("headers"); len(headers) > 0 {
 		r.setHeaders(c, headers)
 	}
-	r.setModelNames(c, t.table("models").keys())
+	r.setModelNames(c, t.getTable("models").listKeys())
 	r.takeCompleted(c)
 }
 
@@ -377,15 +377,15 @@ func (r *reader) setModelNames(c *client, names []string) {
 
 // takeOpencodeAgent takes an agent that the settings define.
 func (r *reader) takeOpencodeAgent(name string, t tree) {
-	if !isName(name) || t.text("prompt") == "" || strings.HasPrefix(t.text("prompt"), "{file:") {
-		r.leave(kindAgent, name, t.path, "it changes an agent of opencode, or its instructions are in another file")
+	if !isName(name) || t.getText("prompt") == "" || strings.HasPrefix(t.getText("prompt"), "{file:") {
+		r.leaveThing(kindAgent, name, t.path, "it changes an agent of opencode, or its instructions are in another file")
 		return
 	}
 	fields := []agentfile.Field{
 		{Key: "name", Value: name},
-		{Key: "description", Value: t.text("description")},
+		{Key: "description", Value: t.getText("description")},
 		{Key: "global_tools", Value: allTools},
-		{Key: "instructions", Value: t.text("prompt")},
+		{Key: "instructions", Value: t.getText("prompt")},
 	}
 	r.takeAgentFields(name, t.path, fields, []string{"it has the usual tools and your default model"})
 }
@@ -393,19 +393,19 @@ func (r *reader) takeOpencodeAgent(name string, t tree) {
 // takeOpencodePermissions takes rules by tools and by commands.
 func (r *reader) takeOpencodePermissions(t tree) {
 	names := map[string]string{"edit": "Edit", "bash": "Bash", "webfetch": "WebFetch", "read": "Read"}
-	for _, key := range t.keys() {
+	for _, key := range t.listKeys() {
 		tool := names[key]
 		if _, isText := t.values[key].(string); isText {
-			r.takeOpencodeRule(t, key, t.text(key), tool)
+			r.takeOpencodeRule(t, key, t.getText(key), tool)
 			continue
 		}
-		patterns := t.table(key)
-		for _, pattern := range patterns.keys() {
+		patterns := t.getTable(key)
+		for _, pattern := range patterns.listKeys() {
 			if tool == "" || pattern == "*" {
-				r.takeOpencodeRule(patterns, key+" "+pattern, patterns.text(pattern), tool)
+				r.takeOpencodeRule(patterns, key+" "+pattern, patterns.getText(pattern), tool)
 				continue
 			}
-			r.takeOpencodeRule(patterns, key+" "+pattern, patterns.text(pattern), tool+"("+pattern+")")
+			r.takeOpencodeRule(patterns, key+" "+pattern, patterns.getText(pattern), tool+"("+pattern+")")
 		}
 	}
 }
@@ -414,9 +414,9 @@ func (r *reader) takeOpencodeRule(t tree, name, verdict, rule string) {
 	isList := slices.Contains([]string{permission.ListAllow, permission.ListAsk, permission.ListDeny}, verdict)
 	switch {
 	case rule == "" || !isList:
-		r.leave(kindRule, name+": "+verdict, t.path, "raddle decides by what a call touches: raddle help permissions")
+		r.leaveThing(kindRule, name+": "+verdict, t.path, "raddle decides by what a call touches: raddle help permissions")
 	case strings.HasSuffix(name, " *") && verdict != permission.ListDeny:
-		r.leave(kindRule, name+": "+verdict, t.path, "a rule for everything else is raddle's mode: raddle help permissions")
+		r.leaveThing(kindRule, name+": "+verdict, t.path, "a rule for everything else is raddle's mode: raddle help permissions")
 	default:
 		r.takeRule(t.path, verdict, rule)
 	}
@@ -435,57 +435,57 @@ func readCrush(r *reader) {
 }
 
 func (r *reader) readCrushSettings(t tree) {
-	for _, key := range t.keys() {
+	for _, key := range t.listKeys() {
 		switch key {
 		case "mcp":
-			r.takeServers(t, t.table(key), serverNames{off: "disabled", seconds: "timeout"})
+			r.takeServers(t, t.getTable(key), serverNames{off: "disabled", seconds: "timeout"})
 		case "providers":
-			for _, name := range t.table(key).keys() {
-				r.takeCrushProvider(name, t.table(key).table(name))
+			for _, name := range t.getTable(key).listKeys() {
+				r.takeCrushProvider(name, t.getTable(key).getTable(name))
 			}
 		case "models":
-			if large := t.table(key).table("large"); large.text("model") != "" {
-				r.takeSetting(t.path, "models.large", "model", large.text("provider")+":"+large.text("model"), "the large model is the model")
+			if large := t.getTable(key).getTable("large"); large.getText("model") != "" {
+				r.takeSetting(t.path, "models.large", "model", large.getText("provider")+":"+large.getText("model"), "the large model is the model")
 			}
 		case "permissions":
-			for _, name := range t.table(key).list("allowed_tools") {
-				r.leave(kindRule, "allow "+name, t.path, "raddle decides by what a call touches, not by the tool: raddle help permissions")
+			for _, name := range t.getTable(key).getList("allowed_tools") {
+				r.leaveThing(kindRule, "allow "+name, t.path, "raddle decides by what a call touches, not by the tool: raddle help permissions")
 			}
 		case "hooks":
-			r.leave(kindHook, key, t.path, "a hook runs a program: write it as one of raddle's; raddle help hooks")
+			r.leaveThing(kindHook, key, t.path, "a hook runs a program: write it as one of raddle's; raddle help hooks")
 		case "$schema", "lsp", "options":
 			if key != "$schema" {
-				r.leave(kindSetting, key, t.path, "raddle has no such setting")
+				r.leaveThing(kindSetting, key, t.path, "raddle has no such setting")
 			}
 		default:
-			r.leave(kindSetting, key, t.path, "raddle has no such setting")
+			r.leaveThing(kindSetting, key, t.path, "raddle has no such setting")
 		}
 	}
 }
 
 // takeCrushProvider takes a provider of models.
 func (r *reader) takeCrushProvider(name string, t tree) {
-	if t.flag("disable") {
-		r.leave(kindClient, name, t.path, "it is switched off")
+	if t.getFlag("disable") {
+		r.leaveThing(kindClient, name, t.path, "it is switched off")
 		return
 	}
 	kinds := map[string]string{"openai": "openai", "openai-compat": "openai-compatible", "anthropic": "anthropic", "gemini": "gemini", "": "openai-compatible"}
-	kind, known := kinds[t.text("type")]
-	if !known || kind == "openai-compatible" && t.text("base_url") == "" {
-		r.leave(kindClient, name, t.path, "raddle has no type of clients "+t.text("type")+", or it has no address")
+	kind, known := kinds[t.getText("type")]
+	if !known || kind == "openai-compatible" && t.getText("base_url") == "" {
+		r.leaveThing(kindClient, name, t.path, "raddle has no type of clients "+t.getText("type")+", or it has no address")
 		return
 	}
 	c := newClient(name, t.path)
-	c.set("type", kind)
-	c.set("api_base", t.text("base_url"))
-	r.setKey(c, t.text("api_key"))
-	if headers := t.texts("extra_headers"); len(headers) > 0 {
+	c.setText("type", kind)
+	c.setText("api_base", t.getText("base_url"))
+	r.setKey(c, t.getText("api_key"))
+	if headers := t.getTexts("extra_headers"); len(headers) > 0 {
 		r.setHeaders(c, headers)
 	}
-	addFields(c.fields, "extra_body", t.table("extra_body").values)
+	addFields(c.fields, "extra_body", t.getTable("extra_body").values)
 	var names []string
-	for _, model := range t.tables("models") {
-		if id := model.text("id"); id != "" {
+	for _, model := range t.getTables("models") {
+		if id := model.getText("id"); id != "" {
 			names = append(names, id)
 		}
 	}
@@ -499,10 +499,10 @@ func readGoose(r *reader) {
 		r.readGooseConfig(t)
 	}
 	if t, ok := r.readYAML("permission.yaml"); ok {
-		for _, group := range t.keys() {
-			for _, list := range t.table(group).keys() {
-				for _, name := range t.table(group).list(list) {
-					r.leave(kindRule, list+" "+name, t.path, "raddle decides by what a call touches, not by the tool: raddle help permissions")
+		for _, group := range t.listKeys() {
+			for _, list := range t.getTable(group).listKeys() {
+				for _, name := range t.getTable(group).getList(list) {
+					r.leaveThing(kindRule, list+" "+name, t.path, "raddle decides by what a call touches, not by the tool: raddle help permissions")
 				}
 			}
 		}
@@ -515,43 +515,43 @@ func readGoose(r *reader) {
 }
 
 func (r *reader) readGooseConfig(t tree) {
-	for _, key := range t.keys() {
+	for _, key := range t.listKeys() {
 		switch key {
 		case "extensions":
-			for _, id := range t.table(key).keys() {
-				r.takeExtension(t.path, id, t.table(key).table(id))
+			for _, id := range t.getTable(key).listKeys() {
+				r.takeExtension(t.path, id, t.getTable(key).getTable(id))
 			}
 		case "GOOSE_MODEL":
-			if provider := t.text("GOOSE_PROVIDER"); config.FindProvider(provider) != nil {
-				r.takeSetting(t.path, key, "model", provider+":"+t.text(key), "with the name of its client")
+			if provider := t.getText("GOOSE_PROVIDER"); config.FindProvider(provider) != nil {
+				r.takeSetting(t.path, key, "model", provider+":"+t.getText(key), "with the name of its client")
 			} else {
-				r.leave(kindSetting, key, t.path, "raddle has no provider "+t.text("GOOSE_PROVIDER"))
+				r.leaveThing(kindSetting, key, t.path, "raddle has no provider "+t.getText("GOOSE_PROVIDER"))
 			}
 		case "GOOSE_PROVIDER":
 		case "GOOSE_MODE":
 			modes := map[string]string{"approve": "ask", "smart_approve": "edits", "chat": "plan"}
-			if mode := modes[t.text(key)]; mode != "" {
+			if mode := modes[t.getText(key)]; mode != "" {
 				r.takeSetting(t.path, key, "permission_mode", mode, "it is called "+mode)
 			} else {
-				r.leave(kindSetting, key+" "+t.text(key), t.path, "raddle has no mode that allows everything; --mode box runs commands in a box without questions")
+				r.leaveThing(kindSetting, key+" "+t.getText(key), t.path, "raddle has no mode that allows everything; --mode box runs commands in a box without questions")
 			}
 		default:
-			r.leave(kindSetting, key, t.path, "raddle has no such setting")
+			r.leaveThing(kindSetting, key, t.path, "raddle has no such setting")
 		}
 	}
 }
 
 // takeExtension takes an extension, which is a server unless goose has it itself.
 func (r *reader) takeExtension(from, id string, t tree) {
-	switch t.text("type") {
+	switch t.getText("type") {
 	case "builtin", "platform", "frontend", "inline_python":
-		r.leave(kindServer, id, from, "it is a part of goose; raddle has tools of its own: raddle help builtin-tools")
+		r.leaveThing(kindServer, id, from, "it is a part of goose; raddle has tools of its own: raddle help builtin-tools")
 		return
 	case "streamable_http":
 		t.values["type"] = "http"
 	}
-	envs := t.texts("envs")
-	for _, name := range t.list("env_keys") {
+	envs := t.getTexts("envs")
+	for _, name := range t.getList("env_keys") {
 		if envs[name] == "" {
 			envs[name] = "${" + name + "}"
 		}
@@ -575,34 +575,34 @@ func (r *reader) takeRecipe(path string) {
 		return
 	}
 	name := strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
-	instructions := t.text("instructions")
+	instructions := t.getText("instructions")
 	if instructions == "" {
-		instructions = t.text("prompt")
+		instructions = t.getText("prompt")
 	}
 	if !isName(name) || instructions == "" {
-		r.leave(kindAgent, name, path, "it has no instructions")
+		r.leaveThing(kindAgent, name, path, "it has no instructions")
 		return
 	}
-	fields := []agentfile.Field{{Key: "name", Value: name}, {Key: "description", Value: t.text("description")}}
+	fields := []agentfile.Field{{Key: "name", Value: name}, {Key: "description", Value: t.getText("description")}}
 	var variables []any
-	for _, p := range t.tables("parameters") {
-		variable := map[string]any{"name": p.text("key"), "description": p.text("description")}
-		if p.has("default") {
-			variable["default"] = p.text("default")
+	for _, p := range t.getTables("parameters") {
+		variable := map[string]any{"name": p.getText("key"), "description": p.getText("description")}
+		if p.hasKey("default") {
+			variable["default"] = p.getText("default")
 		}
-		instructions = fillSpaces(instructions, p.text("key"))
+		instructions = fillSpaces(instructions, p.getText("key"))
 		variables = append(variables, variable)
 	}
 	if len(variables) > 0 {
 		fields = append(fields, agentfile.Field{Key: "variables", Value: variables})
 	}
 	fields = append(fields, agentfile.Field{Key: "global_tools", Value: allTools}, agentfile.Field{Key: "instructions", Value: instructions})
-	if prompt := t.text("prompt"); prompt != "" && t.text("instructions") != "" {
+	if prompt := t.getText("prompt"); prompt != "" && t.getText("instructions") != "" {
 		fields = append(fields, agentfile.Field{Key: "conversation_starters", Value: []string{prompt}})
 	}
 	var notes []string
 	for _, key := range []string{"extensions", "sub_recipes", "settings", "retry", "response"} {
-		if t.has(key) {
+		if t.hasKey(key) {
 			notes = append(notes, key+" has no effect here")
 		}
 	}

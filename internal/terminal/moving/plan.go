@@ -30,10 +30,10 @@ type Thing struct {
 
 // A part is how a thing is written into raddle's directories.
 type part interface {
-	// compare says what is there already.
-	compare(t *Target) presence
-	// write writes it. Other content that is there is replaced.
-	write(t *Target) error
+	// compareWith says what is there already.
+	compareWith(t *Target) presence
+	// writeTo writes it. Other content that is there is replaced.
+	writeTo(t *Target) error
 }
 
 // A presence is what raddle's directories have of a thing.
@@ -92,9 +92,9 @@ func sortThings(list []Thing) {
 	})
 }
 
-// settle compares each thing with what is there and with the things before it: of two with one place the first counts,
+// settleAll compares each thing with what is there and with the things before it: of two with one place the first counts,
 // and what is there stays unless replace is set.
-func (p *Plan) settle(t *Target, replace bool) {
+func (p *Plan) settleAll(t *Target, replace bool) {
 	owners := map[string]*Thing{}
 	for i := range p.Things {
 		thing := &p.Things[i]
@@ -104,17 +104,17 @@ func (p *Plan) settle(t *Target, replace bool) {
 			continue
 		}
 		if first := owners[thing.Kind+" "+thing.To]; first != nil {
-			thing.leave(first.Program + " has one of this name, which is taken; rename one of them to have both")
+			thing.leaveThing(first.Program + " has one of this name, which is taken; rename one of them to have both")
 			continue
 		}
-		switch thing.part.compare(t) {
+		switch thing.part.compareWith(t) {
 		case same:
-			thing.leave("it is there already")
+			thing.leaveThing("it is there already")
 		case fixed:
-			thing.leave("raddle has one of this name already, which an import does not replace")
+			thing.leaveThing("raddle has one of this name already, which an import does not replace")
 		case other:
 			if !replace {
-				thing.leave("raddle has another one of this name; --replace takes this one")
+				thing.leaveThing("raddle has another one of this name; --replace takes this one")
 			}
 		}
 		if thing.part != nil {
@@ -123,8 +123,8 @@ func (p *Plan) settle(t *Target, replace bool) {
 	}
 }
 
-// leave changes the verdict of a thing.
-func (t *Thing) leave(why string) {
+// leaveThing changes the verdict of a thing.
+func (t *Thing) leaveThing(why string) {
 	t.Verdict = Left
 	t.Why = why
 	t.To = ""

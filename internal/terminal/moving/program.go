@@ -113,7 +113,7 @@ func Find(t *Target, req Request) (*Plan, error) {
 	if !found {
 		return nil, notFound(req)
 	}
-	plan.settle(t, req.Replace)
+	plan.settleAll(t, req.Replace)
 	return plan, nil
 }
 
@@ -159,34 +159,34 @@ func (s *source) nameLogins() {
 	entries, _ := os.ReadDir(s.root)
 	for _, e := range entries {
 		if isLogin(e.Name()) {
-			s.leave(kindKey, e.Name(), e.Name(), "logins of other programs are never read; log in: raddle login PROVIDER")
+			s.leaveThing(kindKey, e.Name(), e.Name(), "logins of other programs are never read; log in: raddle login PROVIDER")
 		}
 	}
 }
 
-// place returns a path in raddle's directory of configuration.
-func (r *reader) place(parts ...string) string {
+// makePath returns a path in raddle's directory of configuration.
+func (r *reader) makePath(parts ...string) string {
 	return filepath.Join(append([]string{r.dirs.Config}, parts...)...)
 }
 
 // takeFile takes one file with another text.
 func (r *reader) takeFile(kind, name, from, to string, text []byte, why string) {
 	p := filesPart{dir: filepath.Dir(to), files: []copied{{path: filepath.Base(to), text: text, mode: 0o600}}}
-	r.take(kind, name, from, to, p, why)
+	r.takeThing(kind, name, from, to, p, why)
 }
 
 // takeDir takes the files of a directory. changes are further reasons for which it is not the same.
 func (r *reader) takeDir(kind, name, from, to string, changes ...string) {
 	files, left := r.copyDir(from)
 	if len(files) == 0 {
-		r.leave(kind, name, from, cmp.Or(describeLeft(left), "it has no files"))
+		r.leaveThing(kind, name, from, cmp.Or(describeLeft(left), "it has no files"))
 		return
 	}
 	if text := describeLeft(left); text != "" {
 		changes = append(changes, text)
 	}
 	changes = slices.DeleteFunc(changes, func(c string) bool { return c == "" })
-	r.take(kind, name, from, to, filesPart{dir: to, files: files}, strings.Join(changes, "; "))
+	r.takeThing(kind, name, from, to, filesPart{dir: to, files: files}, strings.Join(changes, "; "))
 }
 
 // takeSkills takes the skills of a directory: folders with a SKILL.md.
@@ -195,12 +195,12 @@ func (r *reader) takeSkills(dir string) {
 		path := filepath.Join(dir, name)
 		if strings.HasPrefix(name, ".") || !r.isDir(path) {
 			if r.hasFile(filepath.Join(path, "SKILL.md")) && !strings.HasPrefix(name, ".") {
-				r.leave(kindSkill, name, path, "it leads out of the program's directory")
+				r.leaveThing(kindSkill, name, path, "it leads out of the program's directory")
 			}
 			continue
 		}
 		if r.hasFile(filepath.Join(path, "SKILL.md")) {
-			r.takeDir(kindSkill, name, path, r.place("skills", name))
+			r.takeDir(kindSkill, name, path, r.makePath("skills", name))
 		}
 	}
 }

@@ -25,11 +25,11 @@ func (r *reader) takeRule(from, list, text string) {
 		}
 	}
 	if got.none != "" {
-		r.leave(kindRule, list+" "+text, from, got.none)
+		r.leaveThing(kindRule, list+" "+text, from, got.none)
 		return
 	}
 	to := "permissions.yaml: " + list + " " + strings.Join(got.rules, ", ")
-	r.take(kindRule, list+" "+text, from, to, rulePart{list: list, rules: got.rules}, got.why)
+	r.takeThing(kindRule, list+" "+text, from, to, rulePart{list: list, rules: got.rules}, got.why)
 }
 
 // translateRule returns what a rule means in raddle.

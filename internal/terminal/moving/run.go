@@ -74,7 +74,7 @@ func (m *Importer) carryOut(ctx context.Context, plan *Plan, o Options) error {
 	if asks {
 		m.Out.PrintText(plan.Text(m.Out.Colors))
 		if count > 0 {
-			yes, err := m.confirm(ctx, fmt.Sprintf("Take %s?", wording.FormatCount(count, "thing")))
+			yes, err := m.confirmChoice(ctx, fmt.Sprintf("Take %s?", wording.FormatCount(count, "thing")))
 			if err != nil || !yes {
 				m.PrintNote("raddle: nothing was written")
 				return err
@@ -116,7 +116,7 @@ func (m *Importer) offerKeys(ctx context.Context, plan *Plan) error {
 		if m.Keys.PlaceOf(k.Client) != keystore.Nowhere {
 			continue
 		}
-		yes, err := m.confirm(ctx, fmt.Sprintf("Store the key of %s that %s has, among raddle's keys?", term.CleanLine(k.Client), term.CleanLine(k.From)))
+		yes, err := m.confirmChoice(ctx, fmt.Sprintf("Store the key of %s that %s has, among raddle's keys?", term.CleanLine(k.Client), term.CleanLine(k.From)))
 		if err != nil {
 			return err
 		}
@@ -135,8 +135,8 @@ func (m *Importer) offerKeys(ctx context.Context, plan *Plan) error {
 	return nil
 }
 
-// confirm asks a question that Enter alone answers with no.
-func (m *Importer) confirm(ctx context.Context, question string) (bool, error) {
+// confirmChoice asks a question that Enter alone answers with no.
+func (m *Importer) confirmChoice(ctx context.Context, question string) (bool, error) {
 	choices := []term.Choice{{Label: "no", Word: "no", Key: "n"}, {Label: "yes", Word: "yes", Key: "y"}}
 	if err := m.Ask.ShowQuestion(ctx, question, choices); err != nil {
 		return false, err

@@ -2,12 +2,12 @@ package moving
 
 import (
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"raddle.dev/internal/base/jsonvalue"
+	"raddle.dev/internal/base/pattern"
 	"raddle.dev/internal/base/redact"
 )
 
@@ -19,7 +19,7 @@ type serverNames struct {
 	seconds                          string // the time of one call in seconds
 }
 
-func (n serverNames) field(own, usual string) string {
+func (n serverNames) chooseField(own, usual string) string {
 	if own != "" {
 		return own
 	}
@@ -28,8 +28,8 @@ func (n serverNames) field(own, usual string) string {
 
 // takeServers takes the servers of a table. from is the file as a whole.
 func (r *reader) takeServers(from tree, servers tree, names serverNames) {
-	for _, id := range servers.keys() {
-		t := servers.table(id)
+	for _, id := range servers.listKeys() {
+		t := servers.getTable(id)
 		if len(t.values) == 0 {
 			continue
 		}
@@ -43,35 +43,35 @@ var knownServerKeys = []string{"type", "command", "args", "env", "url", "headers
 // takeServer takes one server.
 func (r *reader) takeServer(from, id string, t tree, names serverNames) {
 	if !isName(id) || strings.ContainsAny(id, " ") {
-		r.leave(kindServer, id, from, "the name cannot be that of a server")
+		r.leaveThing(kindServer, id, from, "the name cannot be that of a server")
 		return
 	}
-	if names.off != "" && t.flag(names.off) || names.on != "" && t.has(names.on) && !t.flag(names.on) {
-		r.leave(kindServer, id, from, "it is switched off")
+	if names.off != "" && t.getFlag(names.off) || names.on != "" && t.hasKey(names.on) && !t.getFlag(names.on) {
+		r.leaveThing(kindServer, id, from, "it is switched off")
 		return
 	}
 	h := &secretHider{server: id}
 	o := jsonvalue.NewObject()
-	command := t.text(names.field(names.command, "command"))
-	address := t.text(names.field(names.url, "url"))
+	command := t.getText(names.chooseField(names.command, "command"))
+	address := t.getText(names.chooseField(names.url, "url"))
 	switch {
 	case command != "":
 		o.Set("command", command)
-		setList(o, "args", h.hideArgs(t.list(names.field(names.args, "args"))))
-		setTable(o, "env", h.hideTable(t.texts(names.field(names.env, "env"))))
-		if dir := t.text("cwd"); dir != "" {
+		setList(o, "args", h.hideArgs(t.getList(names.chooseField(names.args, "args"))))
+		setTable(o, "env", h.hideTable(t.getTexts(names.chooseField(names.env, "env"))))
+		if dir := t.getText("cwd"); dir != "" {
 			o.Set("cwd", dir)
 		}
 	case address != "":
-		kind := t.text("type")
+		kind := t.getText("type")
 		if kind != "sse" {
 			kind = "http"
 		}
 		o.Set("type", kind)
 		o.Set("url", h.hideAddress(address))
-		setTable(o, "headers", h.hideTable(t.texts(names.field(names.headers, "headers"))))
+		setTable(o, "headers", h.hideTable(t.getTexts(names.chooseField(names.headers, "headers"))))
 	default:
-		r.leave(kindServer, id, from, "it has neither a command nor an address that raddle understands")
+		r.leaveThing(kindServer, id, from, "it has neither a command nor an address that raddle understands")
 		return
 	}
 	r.takeServerEntry(from, id, o, h, t, names)
@@ -80,7 +80,7 @@ func (r *reader) takeServer(from, id string, t tree, names serverNames) {
 // takeServerEntry takes a server that was read.
 func (r *reader) takeServerEntry(from, id string, o *jsonvalue.Object, h *secretHider, t tree, names serverNames) {
 	var notes []string
-	if seconds, err := strconv.ParseFloat(t.text(names.seconds), 64); names.seconds != "" && err == nil && seconds > 0 {
+	if seconds, err := strconv.ParseFloat(t.getText(names.seconds), 64); names.seconds != "" && err == nil && seconds > 0 {
 		o.Set("timeout", strconv.FormatFloat(seconds, 'f', -1, 64)+"s")
 	}
 	if len(h.variables) > 0 {
@@ -88,7 +88,7 @@ func (r *reader) takeServerEntry(from, id string, o *jsonvalue.Object, h *secret
 	}
 	var ignored []string
 	own := []string{names.command, names.args, names.env, names.url, names.headers, names.off, names.on, names.seconds}
-	for _, key := range t.keys() {
+	for _, key := range t.listKeys() {
 		if !slices.Contains(knownServerKeys, key) && !slices.Contains(own, key) {
 			ignored = append(ignored, key)
 		}
@@ -96,10 +96,10 @@ func (r *reader) takeServerEntry(from, id string, o *jsonvalue.Object, h *secret
 	if len(ignored) > 0 {
 		notes = append(notes, strings.Join(ignored, ", ")+" has no effect here")
 	}
-	if t.flag("trust") {
+	if t.getFlag("trust") {
 		notes = append(notes, "its calls ask: trust does not allow them here")
 	}
-	r.take(kindServer, id, from, "mcp.json: "+id, serverPart{id: id, entry: o}, strings.Join(notes, "; "))
+	r.takeThing(kindServer, id, from, "mcp.json: "+id, serverPart{id: id, entry: o}, strings.Join(notes, "; "))
 }
 
 func setList(o *jsonvalue.Object, key string, list []string) {
@@ -128,11 +128,11 @@ type secretHider struct {
 	variables []string
 }
 
-var notInName = regexp.MustCompile(`[^A-Z0-9]+`)
+var notInName = pattern.CompileLater(`[^A-Z0-9]+`)
 
-// name returns a variable for a secret.
-func (h *secretHider) name(words ...string) string {
-	name := strings.Trim(notInName.ReplaceAllString(strings.ToUpper(strings.Join(words, "_")), "_"), "_")
+// nameSecret returns a variable for a secret.
+func (h *secretHider) nameSecret(words ...string) string {
+	name := strings.Trim(notInName().ReplaceAllString(strings.ToUpper(strings.Join(words, "_")), "_"), "_")
 	if name == "" || name[0] >= '0' && name[0] <= '9' {
 		name = "SERVER_" + name
 	}
@@ -147,14 +147,14 @@ func notation(value string) (text string, ok bool) {
 	if name, isReference := findReference(value); isReference {
 		return "${" + name + "}", true
 	}
-	text = shellNotation.ReplaceAllString(otherNotation.ReplaceAllString(value, "$${$1}"), "$${$1}")
+	text = shellNotation().ReplaceAllString(otherNotation().ReplaceAllString(value, "$${$1}"), "$${$1}")
 	return text, strings.Contains(text, "${") || strings.Contains(text, "{{")
 }
 
 // otherNotation are references inside of a value, as opencode and editors write them, or with a default.
 var (
-	otherNotation = regexp.MustCompile(`(?:\$\{env:|\{env:|\$\{)([A-Za-z_][A-Za-z0-9_]*)(?::-[^}]*)?\}`)
-	shellNotation = regexp.MustCompile(`\$([A-Z_][A-Z0-9_]*)\b`)
+	otherNotation = pattern.CompileLater(`(?:\$\{env:|\{env:|\$\{)([A-Za-z_][A-Za-z0-9_]*)(?::-[^}]*)?\}`)
+	shellNotation = pattern.CompileLater(`\$([A-Z_][A-Z0-9_]*)\b`)
 )
 
 // hideTable returns variables or headers with references in place of secrets.
@@ -166,11 +166,11 @@ func (h *secretHider) hideTable(table map[string]string) map[string]string {
 		case isReference:
 			table[name] = text
 		case isPair && (strings.EqualFold(kind, "bearer") || strings.EqualFold(kind, "basic") || strings.EqualFold(kind, "token")) && secret != "":
-			table[name] = kind + " " + h.name(h.server, name)
+			table[name] = kind + " " + h.nameSecret(h.server, name)
 		case redact.IsSecretName(name) && text != "":
-			table[name] = h.name(name)
+			table[name] = h.nameSecret(name)
 		case redact.IsSecretField(name) && text != "", hasSecret(text):
-			table[name] = h.name(h.server, name)
+			table[name] = h.nameSecret(h.server, name)
 		}
 	}
 	return table
@@ -186,11 +186,11 @@ func (h *secretHider) hideArgs(args []string) []string {
 	for i, arg := range args {
 		for _, secret := range secrets {
 			if secret != "" && !strings.Contains(secret, "${") && strings.Contains(arg, secret) {
-				args[i] = strings.ReplaceAll(args[i], secret, h.name(h.server, "SECRET"))
+				args[i] = strings.ReplaceAll(args[i], secret, h.nameSecret(h.server, "SECRET"))
 			}
 		}
 		if hasSecret(args[i]) {
-			args[i] = h.name(h.server, "ARGUMENT", strconv.Itoa(i+1))
+			args[i] = h.nameSecret(h.server, "ARGUMENT", strconv.Itoa(i+1))
 		}
 	}
 	return args
@@ -200,17 +200,17 @@ func (h *secretHider) hideArgs(args []string) []string {
 func (h *secretHider) hideAddress(address string) string {
 	text, isReference := notation(address)
 	if !isReference && (redact.RedactURL(text) != text || hasSecret(text)) {
-		return h.name(h.server, "URL")
+		return h.nameSecret(h.server, "URL")
 	}
 	return text
 }
 
 // tokenForm are the beginnings that services give their tokens, so that they are found wherever they are written.
-var tokenForm = regexp.MustCompile(`\b(sk-[A-Za-z0-9_-]{16,}|gh[pousr]_[A-Za-z0-9]{16,}|github_pat_[A-Za-z0-9_]{16,}|glpat-[A-Za-z0-9_-]{16,}|` +
+var tokenForm = pattern.CompileLater(`\b(sk-[A-Za-z0-9_-]{16,}|gh[pousr]_[A-Za-z0-9]{16,}|github_pat_[A-Za-z0-9_]{16,}|glpat-[A-Za-z0-9_-]{16,}|` +
 	`xox[abposr]-[A-Za-z0-9-]{10,}|AIza[A-Za-z0-9_-]{20,}|(AKIA|ASIA)[A-Z0-9]{12,}|eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{6,}|` +
 	`(gsk|hf|npm|pplx)_?[A-Za-z0-9-]{24,}|xai-[A-Za-z0-9]{16,})`)
 
 // hasSecret reports whether a text has a password, or what looks like the token of a service.
 func hasSecret(text string) bool {
-	return tokenForm.MatchString(text) || redact.HasSecret("", text)
+	return tokenForm().MatchString(text) || redact.HasSecret("", text)
 }

@@ -40,8 +40,8 @@ type source struct {
 	keys    []Key
 }
 
-// add adds a thing, and returns it so that it can be completed.
-func (s *source) add(kind, name, from string) *Thing {
+// addThing adds a thing, and returns it so that it can be completed.
+func (s *source) addThing(kind, name, from string) *Thing {
 	s.things = append(s.things, Thing{
 		Program: s.program,
 		Kind:    kind,
@@ -52,14 +52,14 @@ func (s *source) add(kind, name, from string) *Thing {
 	return &s.things[len(s.things)-1]
 }
 
-// leave adds a thing that raddle leaves.
-func (s *source) leave(kind, name, from, why string) {
-	s.add(kind, name, from).Why = why
+// leaveThing adds a thing that raddle leaves.
+func (s *source) leaveThing(kind, name, from, why string) {
+	s.addThing(kind, name, from).Why = why
 }
 
-// take adds a thing that raddle takes as it is, or, with a reason, in another form.
-func (s *source) take(kind, name, from, to string, p part, why string) {
-	t := s.add(kind, name, from)
+// takeThing adds a thing that raddle takes as it is, or, with a reason, in another form.
+func (s *source) takeThing(kind, name, from, to string, p part, why string) {
+	t := s.addThing(kind, name, from)
 	t.To = to
 	t.part = p
 	t.Why = why
@@ -89,7 +89,7 @@ func (s *source) readText(path string, most int64) (text []byte, ok bool) {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, false
 	case err != nil:
-		s.leave(kindOther, filepath.Base(path), path, explainUnread(err))
+		s.leaveThing(kindOther, filepath.Base(path), path, explainUnread(err))
 		return nil, false
 	}
 	text = []byte(strings.ReplaceAll(strings.TrimPrefix(string(text), "\ufeff"), "\r\n", "\n"))
@@ -114,7 +114,7 @@ func explainUnread(err error) string {
 // listNames returns the names in a directory beneath the root, sorted; nil if there is no such directory.
 func (s *source) listNames(dir string) (names []string) {
 	if plainfile.CheckBeneath(s.root, dir) != nil {
-		s.leave(kindOther, filepath.Base(dir), dir, "it leads out of the program's directory")
+		s.leaveThing(kindOther, filepath.Base(dir), dir, "it leads out of the program's directory")
 		return nil
 	}
 	entries, _ := os.ReadDir(filepath.Join(s.root, dir)) // sorted; none if it does not exist

@@ -23,7 +23,7 @@ type tree struct {
 
 // readYAML reads a file of YAML.
 func (s *source) readYAML(path string) (tree, bool) {
-	return s.parse(path, largestText, func(text []byte) (any, error) {
+	return s.parseFile(path, largestText, func(text []byte) (any, error) {
 		var v any
 		if err := yaml.Unmarshal(text, &v); err != nil || v != nil {
 			return v, err
@@ -34,7 +34,7 @@ func (s *source) readYAML(path string) (tree, bool) {
 
 // readJSON reads a file of JSON, also with comments and trailing commas.
 func (s *source) readJSON(path string, most int64) (tree, bool) {
-	return s.parse(path, most, func(text []byte) (any, error) {
+	return s.parseFile(path, most, func(text []byte) (any, error) {
 		var v any
 		if len(bytes.TrimSpace(text)) == 0 {
 			return map[string]any{}, nil
@@ -46,26 +46,26 @@ func (s *source) readJSON(path string, most int64) (tree, bool) {
 
 // readTOML reads a file of TOML.
 func (s *source) readTOML(path string) (tree, bool) {
-	return s.parse(path, largestText, func(text []byte) (any, error) {
+	return s.parseFile(path, largestText, func(text []byte) (any, error) {
 		var v map[string]any
 		err := toml.Unmarshal(text, &v)
 		return v, err
 	})
 }
 
-func (s *source) parse(path string, most int64, decode func([]byte) (any, error)) (tree, bool) {
+func (s *source) parseFile(path string, most int64, decode func([]byte) (any, error)) (tree, bool) {
 	text, ok := s.readText(path, most)
 	if !ok {
 		return tree{}, false
 	}
 	v, err := decode(text)
 	if err != nil {
-		s.leave(kindOther, path, path, "it cannot be understood: "+err.Error())
+		s.leaveThing(kindOther, path, path, "it cannot be understood: "+err.Error())
 		return tree{}, false
 	}
 	values, ok := v.(map[string]any)
 	if !ok {
-		s.leave(kindOther, path, path, "it is not a table of settings")
+		s.leaveThing(kindOther, path, path, "it is not a table of settings")
 		return tree{}, false
 	}
 	return tree{source: s, path: path, values: values}, true
@@ -107,8 +107,8 @@ func plainJSON(text []byte) []byte {
 	return out
 }
 
-// keys returns the names of the values that are not null, sorted.
-func (t tree) keys() (names []string) {
+// listKeys returns the names of the values that are not null, sorted.
+func (t tree) listKeys() (names []string) {
 	for _, key := range slices.Sorted(maps.Keys(t.values)) {
 		if t.values[key] != nil {
 			names = append(names, key)
@@ -117,15 +117,15 @@ func (t tree) keys() (names []string) {
 	return names
 }
 
-func (t tree) has(key string) bool { return t.values[key] != nil }
+func (t tree) hasKey(key string) bool { return t.values[key] != nil }
 
-// wrong reports a value of an unexpected type.
-func (t tree) wrong(key, want string) {
-	t.source.leave(kindSetting, t.prefix+key, t.path, "its value is not "+want)
+// reportType reports a value of an unexpected type.
+func (t tree) reportType(key, want string) {
+	t.source.leaveThing(kindSetting, t.prefix+key, t.path, "its value is not "+want)
 }
 
-// text returns a text. Numbers and truth values count as texts.
-func (t tree) text(key string) string {
+// getText returns a text. Numbers and truth values count as texts.
+func (t tree) getText(key string) string {
 	switch v := t.values[key].(type) {
 	case nil:
 		return ""
@@ -138,33 +138,33 @@ func (t tree) text(key string) string {
 	case float64:
 		return strconv.FormatFloat(v, 'g', -1, 64)
 	}
-	t.wrong(key, "a single text")
+	t.reportType(key, "a single text")
 	return ""
 }
 
-// flag returns whether a value is true.
-func (t tree) flag(key string) bool {
+// getFlag returns whether a value is true.
+func (t tree) getFlag(key string) bool {
 	on, ok := t.values[key].(bool)
-	if !ok && t.has(key) {
-		t.wrong(key, "true or false")
+	if !ok && t.hasKey(key) {
+		t.reportType(key, "true or false")
 	}
 	return on
 }
 
-// list returns a list of texts.
-func (t tree) list(key string) (texts []string) {
-	if !t.has(key) {
+// getList returns a list of texts.
+func (t tree) getList(key string) (texts []string) {
+	if !t.hasKey(key) {
 		return nil
 	}
 	items, ok := t.values[key].([]any)
 	if !ok {
-		t.wrong(key, "a list")
+		t.reportType(key, "a list")
 		return nil
 	}
 	for _, item := range items {
 		text, ok := item.(string)
 		if !ok {
-			t.wrong(key, "a list of texts")
+			t.reportType(key, "a list of texts")
 			continue
 		}
 		texts = append(texts, text)
@@ -172,23 +172,23 @@ func (t tree) list(key string) (texts []string) {
 	return texts
 }
 
-// table returns a table; an empty one if there is none.
-func (t tree) table(key string) tree {
+// getTable returns a table; an empty one if there is none.
+func (t tree) getTable(key string) tree {
 	sub := tree{source: t.source, path: t.path, prefix: t.prefix + key + ".", values: map[string]any{}}
-	if !t.has(key) {
+	if !t.hasKey(key) {
 		return sub
 	}
 	values, ok := t.values[key].(map[string]any)
 	if !ok {
-		t.wrong(key, "a table")
+		t.reportType(key, "a table")
 		return sub
 	}
 	sub.values = values
 	return sub
 }
 
-// tables returns the tables of a list of them.
-func (t tree) tables(key string) (list []tree) {
+// getTables returns the tables of a list of them.
+func (t tree) getTables(key string) (list []tree) {
 	items, ok := t.values[key].([]any)
 	if typed, isTyped := t.values[key].([]map[string]any); isTyped {
 		ok = true
@@ -197,8 +197,8 @@ func (t tree) tables(key string) (list []tree) {
 		}
 	}
 	if !ok {
-		if t.has(key) {
-			t.wrong(key, "a list")
+		if t.hasKey(key) {
+			t.reportType(key, "a list")
 		}
 		return nil
 	}
@@ -206,7 +206,7 @@ func (t tree) tables(key string) (list []tree) {
 		at := fmt.Sprintf("%s[%d]", key, i)
 		values, ok := item.(map[string]any)
 		if !ok {
-			t.wrong(at, "a table")
+			t.reportType(at, "a table")
 			continue
 		}
 		list = append(list, tree{source: t.source, path: t.path, prefix: t.prefix + at + ".", values: values})
@@ -214,12 +214,12 @@ func (t tree) tables(key string) (list []tree) {
 	return list
 }
 
-// texts returns the texts of a table.
-func (t tree) texts(key string) map[string]string {
+// getTexts returns the texts of a table.
+func (t tree) getTexts(key string) map[string]string {
 	all := map[string]string{}
-	sub := t.table(key)
-	for _, name := range sub.keys() {
-		all[name] = sub.text(name)
+	sub := t.getTable(key)
+	for _, name := range sub.listKeys() {
+		all[name] = sub.getText(name)
 	}
 	return all
 }

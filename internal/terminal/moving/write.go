@@ -24,7 +24,7 @@ type Target struct {
 // settingPart is a key of config.yaml with one value.
 type settingPart struct{ key, value string }
 
-func (p settingPart) compare(t *Target) presence {
+func (p settingPart) compareWith(t *Target) presence {
 	old, there := config.ReadKey(t.Dirs.Config, p.key)
 	switch {
 	case !there:
@@ -35,7 +35,7 @@ func (p settingPart) compare(t *Target) presence {
 	return other
 }
 
-func (p settingPart) write(t *Target) error {
+func (p settingPart) writeTo(t *Target) error {
 	_, err := config.SetValue(t.Dirs.Config, p.key, p.value, t.Environ)
 	return err
 }
@@ -47,7 +47,7 @@ type entryPart struct {
 	fields any // as YAML writes it
 }
 
-func (p entryPart) compare(t *Target) presence {
+func (p entryPart) compareWith(t *Target) presence {
 	if p.client && config.HasClient(t.Dirs.Config, p.name) {
 		return fixed
 	}
@@ -57,7 +57,7 @@ func (p entryPart) compare(t *Target) presence {
 	return absent
 }
 
-func (p entryPart) write(t *Target) error {
+func (p entryPart) writeTo(t *Target) error {
 	if p.client {
 		return config.AddClientEntry(t.Dirs.Config, p.name, p.fields, t.Environ)
 	}
@@ -70,7 +70,7 @@ type filesPart struct {
 	files []copied
 }
 
-func (p filesPart) compare(*Target) presence {
+func (p filesPart) compareWith(*Target) presence {
 	found := absent
 	for _, f := range p.files {
 		path := filepath.Join(p.dir, f.path)
@@ -87,7 +87,7 @@ func (p filesPart) compare(*Target) presence {
 	return found
 }
 
-func (p filesPart) write(*Target) error {
+func (p filesPart) writeTo(*Target) error {
 	for _, f := range p.files {
 		path := filepath.Join(p.dir, f.path)
 		if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
@@ -113,7 +113,7 @@ type serverPart struct {
 
 func (t *Target) serversFile() string { return filepath.Join(t.Dirs.Config, "mcp.json") }
 
-func (p serverPart) compare(t *Target) presence {
+func (p serverPart) compareWith(t *Target) presence {
 	old, there, err := mcpsetup.FindServer(t.serversFile(), p.id)
 	switch {
 	case err != nil:
@@ -126,7 +126,9 @@ func (p serverPart) compare(t *Target) presence {
 	return other
 }
 
-func (p serverPart) write(t *Target) error { return mcpsetup.SetServer(t.serversFile(), p.id, p.entry) }
+func (p serverPart) writeTo(t *Target) error {
+	return mcpsetup.SetServer(t.serversFile(), p.id, p.entry)
+}
 
 // rulePart are rules of a list of permissions.yaml, which together mean one rule of another program.
 type rulePart struct {
@@ -136,7 +138,7 @@ type rulePart struct {
 
 func (t *Target) rulesFile() string { return filepath.Join(t.Dirs.Config, "permissions.yaml") }
 
-func (p rulePart) compare(t *Target) presence {
+func (p rulePart) compareWith(t *Target) presence {
 	text, err := plainfile.Read(t.rulesFile(), largestText)
 	if err != nil {
 		return absent
@@ -153,7 +155,7 @@ func (p rulePart) compare(t *Target) presence {
 	return same
 }
 
-func (p rulePart) write(t *Target) error {
+func (p rulePart) writeTo(t *Target) error {
 	return permission.AddRules(t.rulesFile(), p.list, p.rules)
 }
 
@@ -167,8 +169,8 @@ func (p *Plan) Write(t *Target) (failed int) {
 		if thing.part == nil {
 			continue
 		}
-		if err := thing.part.write(t); err != nil {
-			thing.leave(writeFailed + err.Error())
+		if err := thing.part.writeTo(t); err != nil {
+			thing.leaveThing(writeFailed + err.Error())
 			failed++
 		}
 	}
