@@ -19,8 +19,8 @@ var TakesValue = []string{"-a", "--agent", "-m", "--model", "-f", "--file", "-s"
 // Synonyms are words that people try, with the commands that do what they mean.
 var Synonyms = map[string]string{
 	"ls": "runs ls, or: raddle agents ls", "list": "runs ls, or: raddle agents ls", "ps": "runs ls",
-	"new": "agents new NAME", "create": "agents new NAME", "add": "agents new NAME",
-	"agents list": "agents ls", "agents create": "agents new NAME", "agents add": "agents new NAME",
+	"new": "agents new NAME", "create": "agents new NAME", "add": "agents new NAME, or: raddle agents add ADDRESS",
+	"agents list": "agents ls", "agents create": "agents new NAME",
 	"runs list": "runs ls", "runs delete": "runs rm RUN", "runs remove": "runs rm RUN", "runs log": "runs history RUN", "runs logs": "runs history RUN",
 	"models list": "models ls", "tools list": "tools ls", "tools run": "tools call [AGENT] NAME [JSON]", "config list": "config explain", "config ls": "config explain", "config unset": "config edit",
 	"server": "serve", "token": "serve token add NAME", "ui": "studio", "web": "studio",

@@ -1,6 +1,10 @@
 package moving
 
-import "github.com/spf13/cobra"
+import (
+	"github.com/spf13/cobra"
+
+	"raddle.dev/internal/terminal/console"
+)
 
 // NewCommand returns the command import with its flags, and the options that they set. The caller adds what it does.
 func NewCommand() (*cobra.Command, *Options) {
@@ -23,5 +27,21 @@ raddle has itself stays. Secrets are not copied: variables take their place, or 
 		}
 		return names, cobra.ShellCompDirectiveNoFileComp
 	}
+	return cmd, &opts
+}
+
+// NewAddCommand is [NewCommand] for the command that fetches what others share.
+func NewAddCommand() (*cobra.Command, *Options) {
+	opts := Options{Output: console.FormatText}
+	cmd := &cobra.Command{
+		Use:   "add ADDRESS",
+		Short: "Fetch agents, skills and tools from a git repository or an archive",
+		Long: `The address is that of a git repository (https, ssh or a directory), with @ and a branch, tag or commit behind it if you want, or
+that of an archive (.tar.gz, .tgz, .zip). raddle shows what is there, which commit it is and what may run, and asks before it writes.
+Nothing of it runs meanwhile. Agents that are there stay, unless you add --replace.`,
+		Example: "  raddle agents add https://example.org/team/agents.git@v1.2",
+	}
+	cmd.Flags().BoolVar(&opts.Replace, "replace", false, "replace what has the same name")
+	cmd.Flags().BoolVarP(&opts.Yes, "yes", "y", false, "do not ask before anything is written")
 	return cmd, &opts
 }
