@@ -271,7 +271,7 @@ func TestLoki(t *testing.T) {
 				t.Errorf("%+v", client)
 			}
 		case "local":
-			if client.Headers["X-Team"] != "blue" || client.Models[0].Window != 8192 {
+			if client.Headers["X-Team"] != "blue" || client.Models[0].Window != 8192 || len(client.Body) != 1 || len(client.Models[0].Body) != 1 {
 				t.Errorf("%+v", client)
 			}
 		}
