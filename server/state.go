@@ -163,7 +163,9 @@ func (s *Service) countFinished() int {
 }
 
 // ReadLoad returns what of the runs in the store waits.
-func (s *Service) ReadLoad(ctx context.Context) (runs.Load, error) { return s.process.Runs.ReadLoad(ctx) }
+func (s *Service) ReadLoad(ctx context.Context) (runs.Load, error) {
+	return s.process.Runs.ReadLoad(ctx)
+}
 
 // CountRuns returns the number of runs in the store by status.
 func (s *Service) CountRuns(ctx context.Context) (map[string]int, error) {

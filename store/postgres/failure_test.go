@@ -63,7 +63,7 @@ func TestExtraOpenFails(t *testing.T) {
 		url   string
 		words []string
 	}{
-		"newer schema":   {newer, []string{"a newer version of raddle has written this database (schema 99, this one knows 6)", "update raddle"}},
+		"newer schema":   {newer, []string{"a newer version of raddle has written this database (schema 99, this one knows 7)", "update raddle"}},
 		"foreign table":  {foreign, []string{"version"}},
 		"read only":      {standby, []string{"name the primary server"}},
 		"wrong password": {strings.Replace(url, pgtest.Password, "wr0ng", 1), []string{"refuses the user or the password", "PGPASSWORD"}},

@@ -7,7 +7,7 @@ import (
 	"raddle.dev/internal/testkit/pgtest"
 )
 
-// A database of schema 5 gets triggers.
+// A database of schema 6 gets triggers.
 func TestExtraTriggersOfOlderSchema(t *testing.T) {
 	url := pgtest.NewDatabase(t)
 	s := openStore(t, url)
@@ -15,7 +15,7 @@ func TestExtraTriggersOfOlderSchema(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = s.Close()
-	pgtest.Exec(t, url, "DROP TABLE raddle_tick, raddle_trigger; UPDATE raddle_schema SET version = 5")
+	pgtest.Exec(t, url, "DROP TABLE raddle_tick, raddle_trigger; UPDATE raddle_schema SET version = 6")
 	s = openStore(t, url)
 	if _, err := s.PutTrigger(t.Context(), journal.Trigger{ID: "a"}); err != nil {
 		t.Fatal(err)

@@ -24,17 +24,34 @@ const fileHead = `# Rules from answers of "always". Delete what is no longer wan
 // replaced as a whole, so a crash leaves the old one or the new one. If two processes write rules
 // at the same moment, the rules of one may be lost.
 func RememberRules(path string, rules []string) error {
-	text, err := plainfile.Read(path, maxFile)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("remember permissions: %w", err)
-	}
-	if text, err = AppendRules(path, text, rules); err != nil {
-		return fmt.Errorf("remember permissions: %w", err)
-	}
-	if err := replaceFile(path, text); err != nil {
+	if err := AddRules(path, ListAllow, rules); err != nil {
 		return fmt.Errorf("remember permissions: %w", err)
 	}
 	return nil
+}
+
+// These are the names of the lists of a file of rules.
+const (
+	ListAllow = "allow"
+	ListAsk   = "ask"
+	ListDeny  = "deny"
+)
+
+// AddRules is [RememberRules] for one of the lists.
+func AddRules(path, list string, rules []string) error {
+	text, err := plainfile.Read(path, maxFile)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if text, err = appendTo(path, text, list, rules); err != nil {
+		return err
+	}
+	return replaceFile(path, text)
+}
+
+// List returns the rules of the list with a name, in the order of the file; nil for another name.
+func (r Rules) List(name string) []Rule {
+	return map[string][]Rule{ListAllow: r.Allow, ListAsk: r.Ask, ListDeny: r.Deny}[name]
 }
 
 // replaceFile writes a new file next to the old one and renames it to the old name.
@@ -62,39 +79,48 @@ func replaceFile(path string, text []byte) error {
 // It reads the result again, and returns an error if that does not have exactly the old rules and
 // the new ones: a file can be written in ways that the insertion does not expect.
 func AppendRules(file string, text []byte, rules []string) ([]byte, error) {
+	return appendTo(file, text, ListAllow, rules)
+}
+
+// appendTo is [AppendRules] for one of the lists.
+func appendTo(file string, text []byte, list string, rules []string) ([]byte, error) {
 	before, err := LoadRules(file, text)
 	if err != nil {
 		return nil, err
 	}
+	old := before.List(list)
 	rules = slices.DeleteFunc(slices.Clone(rules), func(rule string) bool {
-		return slices.ContainsFunc(before.Allow, func(r Rule) bool { return r.Text == rule })
+		return slices.ContainsFunc(old, func(r Rule) bool { return r.Text == rule })
 	})
 	if len(rules) == 0 {
 		return text, nil
 	}
-	out := insertRules(text, rules)
+	out := insertRules(text, list, rules)
 	after, err := LoadRules(file, out)
-	if err != nil || len(after.Allow) != len(before.Allow)+len(rules) || len(after.Ask) != len(before.Ask) || len(after.Deny) != len(before.Deny) {
-		return nil, fmt.Errorf("%s: the list allow is written in a form that cannot be added to: put each rule on a line of its own", file)
+	grown := after.List(list)
+	if err != nil || len(grown) != len(old)+len(rules) || countRules(after) != countRules(before)+len(rules) {
+		return nil, fmt.Errorf("%s: the list %s is written in a form that cannot be added to: put each rule on a line of its own", file, list)
 	}
 	for i, rule := range rules {
-		if got := after.Allow[len(before.Allow)+i].Text; got != rule {
+		if got := grown[len(old)+i].Text; got != rule {
 			return nil, fmt.Errorf("%s: the rule %q would be read as %q", file, rule, got)
 		}
 	}
 	return out, nil
 }
 
-// insertRules puts rules where the list allow ends, as far as that can be seen.
+func countRules(r Rules) int { return len(r.Allow) + len(r.Ask) + len(r.Deny) }
+
+// insertRules puts rules where a list ends, as far as that can be seen.
 // The rules get the indentation of the list. A file without the list gets one at its end.
-func insertRules(text []byte, rules []string) []byte {
+func insertRules(text []byte, list string, rules []string) []byte {
 	if len(bytes.TrimSpace(text)) == 0 {
 		text = []byte(fileHead)
 	}
 	at := len(text)
-	head := "allow:\n"
+	head := list + ":\n"
 	indent := "  "
-	if line, column, found := allowEnd(text); found {
+	if line, column, found := listEnd(text, list); found {
 		at = lineEnd(text, line)
 		head = ""
 		indent = strings.Repeat(" ", max(column, 0))
@@ -110,8 +136,8 @@ func insertRules(text []byte, rules []string) []byte {
 	return slices.Concat(text[:at], []byte(b.String()), text[at:])
 }
 
-// allowEnd finds the last line of the list allow, and the column of its dashes.
-func allowEnd(text []byte) (line, column int, found bool) {
+// listEnd finds the last line of a list, and the column of its dashes.
+func listEnd(text []byte, name string) (line, column int, found bool) {
 	var doc yaml.Node
 	if loader, err := yaml.NewLoader(bytes.NewReader(text)); err != nil || loader.Load(&doc) != nil || len(doc.Content) != 1 {
 		return 0, 0, false
@@ -121,7 +147,7 @@ func allowEnd(text []byte) (line, column int, found bool) {
 		key := top.Content[i]
 		list := top.Content[i+1]
 		switch {
-		case key.Value != "allow":
+		case key.Value != name:
 		case len(list.Content) == 0:
 			return key.Line, 2, true
 		default:

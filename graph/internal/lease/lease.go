@@ -58,9 +58,9 @@ type Drive struct {
 
 // A Lease is the lease that a drive holds. A nil Lease is that of a store without leases. It is safe for concurrent use.
 type Lease struct {
-	store journal.Leaser
-	owner string
-	drive *Drive
+	store  journal.Leaser
+	owner  string
+	drive  *Drive
 	looked atomic.Pointer[time.Time] // the begin of the last look that found the lease held
 
 	ctx  context.Context // of calls of the store

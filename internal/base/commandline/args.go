@@ -8,8 +8,8 @@ import (
 // Commands are the words that a command line may begin with. A test compares
 // them with the commands.
 var Commands = []string{
-	"acp", "agents", "answer", "ask", "chat", "check", "completion", "config", "doctor", "events", "examples", "explain", "graph", "help", "inbox", "info", "init", "login", "logout", "mcp", "memory",
-	"models", "rag", "replay", "resume", "run", "runs", "sandbox", "schema", "serve", "store", "studio", "test", "tools", "triggers", "version", "wake", "watch", "workers", "__complete", "__completeNoDesc",
+	"acp", "agents", "answer", "ask", "chat", "check", "completion", "config", "doctor", "events", "examples", "explain", "graph", "help", "import", "inbox", "info", "init", "login", "logout", "mcp", "memory",
+	"models", "rag", "replay", "resume", "roles", "run", "runs", "sandbox", "schema", "serve", "shell", "store", "studio", "test", "tools", "triggers", "version", "wake", "watch", "workers", "__complete", "__completeNoDesc",
 }
 
 // TakesValue are the flags of run, and those of every command, whose next word is
@@ -19,28 +19,27 @@ var TakesValue = []string{"-a", "--agent", "-m", "--model", "-f", "--file", "-s"
 // Synonyms are words that people try, with the commands that do what they mean.
 var Synonyms = map[string]string{
 	"ls": "runs ls, or: raddle agents ls", "list": "runs ls, or: raddle agents ls", "ps": "runs ls",
-	"new": "agents new NAME", "create": "agents new NAME", "add": "agents new NAME",
-	"agents list": "agents ls", "agents create": "agents new NAME", "agents add": "agents new NAME",
+	"new": "agents new NAME", "create": "agents new NAME", "add": "agents new NAME, or: raddle agents add ADDRESS",
+	"agents list": "agents ls", "agents create": "agents new NAME",
 	"runs list": "runs ls", "runs delete": "runs rm RUN", "runs remove": "runs rm RUN", "runs log": "runs history RUN", "runs logs": "runs history RUN",
 	"models list": "models ls", "tools list": "tools ls", "tools run": "tools call [AGENT] NAME [JSON]", "config list": "config explain", "config ls": "config explain", "config unset": "config edit",
 	"server": "serve", "token": "serve token add NAME", "ui": "studio", "web": "studio",
 	"setup": "init", "configure": "init", "install": "agents install, or raddle init", "auth": "login PROVIDER", "key": "login PROVIDER", "keys": "info",
 	"repl": "chat", "sessions": "chat, and /sessions in it; raddle -c continues the last one", "exec": `run AGENT "PROMPT"`, "start": `run AGENT "PROMPT"`, "continue": "resume RUN", "why": "explain RUN", "emit": "events send NAME", "event": "events send NAME", "signal": "events send NAME", "retry": "resume RUN", "answers": "inbox",
 	"show": "runs show RUN", "history": "runs history RUN", "log": "runs history RUN", "logs": "runs history RUN", "diff": "runs diff RUN RUN", "fork": "runs fork RUN", "blame": "runs blame RUN",
-	"rm": "runs rm RUN", "cancel": "runs cancel RUN", "kill": "runs cancel RUN", "stop": "runs cancel RUN", "export": "runs export RUN", "import": "runs import FILE",
+	"rm": "runs rm RUN", "cancel": "runs cancel RUN", "kill": "runs cancel RUN", "stop": "runs cancel RUN", "export": "runs export RUN",
 	"draw": "graph AGENT", "validate": "check AGENT", "lint": "check AGENT", "status": "info", "settings": "config explain", "guide": "help", "docs": "help", "man": "help",
 }
 
 // FlagSynonyms are flags of Loki, Coyote, aichat and llm that raddle has not, without their dashes, with what to do
 // instead.
 var FlagSynonyms = map[string]string{
-	"role": "an agent does this here: raddle AGENT \"PROMPT\"", "r": "an agent does this here: raddle AGENT \"PROMPT\"",
+	"role": "raddle -r ROLE \"PROMPT\"; raddle roles ls", "r": "raddle -r ROLE \"PROMPT\"; raddle roles ls",
 	"prompt": "create an agent for it: raddle agents new NAME", "macro": "an agent does this here: raddle AGENT \"PROMPT\"",
 	"rag": "knowledge bases belong to agents: raddle help retrieval", "rebuild-rag": "raddle rag build AGENT",
-	"execute": "ask for the command: raddle \"How do I …?\"; agents run commands: raddle help permissions",
-	"e":       "ask for the command: raddle \"How do I …?\"; agents run commands: raddle help permissions",
-	"code":    "ask for code alone in the question", "serve": "raddle serve", "acp-server": "raddle acp", "acp": "raddle acp",
-	"list-models": "raddle models ls", "list-roles": "raddle agents ls", "list-sessions": "raddle chat, and /sessions in it",
+	"execute": "raddle -e \"find large files\"", "e": "raddle -e \"find large files\"",
+	"code": "ask for code alone in the question", "serve": "raddle serve", "acp-server": "raddle acp", "acp": "raddle acp",
+	"list-models": "raddle models ls", "list-roles": "raddle roles ls", "list-sessions": "raddle chat, and /sessions in it",
 	"list-rags": "raddle agents ls", "list-macros": "raddle agents ls", "list-tools": "raddle tools ls", "list-skills": "raddle chat AGENT, and /skills in it",
 	"sync-models": "raddle models update", "update": "raddle models update", "empty-session": "raddle chat, and /new in it", "save-session": "every conversation is saved",
 	"add-vault-secret": "raddle login PROVIDER", "get-vault-secret": "raddle info says where keys come from", "list-vault-secrets": "raddle info says where keys come from",
@@ -49,11 +48,12 @@ var FlagSynonyms = map[string]string{
 	"p": "raddle \"QUESTION\" prints the answer and ends", "print": "raddle \"QUESTION\" prints the answer and ends", "resume": "raddle -c, or raddle resume RUN",
 }
 
-// RewriteArgs translates three spellings of the reference tool. The name
+// RewriteArgs translates spellings of the reference tool. The name
 // and the value of an agent variable become one word. -s without a name means the
 // session that is not saved. A command line without a
 // command but with -a AGENT becomes "run AGENT", or "info --agent AGENT" with
-// --info, or "tools build AGENT" with --build-tools; these two also work without an agent.
+// --info, or "tools build AGENT" with --build-tools; these two also work without an agent. With -r ROLE it is the same,
+// with the agent role:ROLE. -e becomes "shell".
 func RewriteArgs(args []string) []string {
 	args = nameSessions(joinVariables(args))
 	at := -1
@@ -64,9 +64,13 @@ func RewriteArgs(args []string) []string {
 		switch {
 		case arg == "--":
 			i = len(args)
-		case (arg == "-a" || arg == "--agent") && i+1 < len(args):
+		case arg == "-e" || arg == "--execute":
+			return append([]string{"shell"}, slices.Delete(slices.Clone(args), i, i+1)...)
+		case (arg == "-r" || arg == "--role") && i+1 < len(args), (arg == "-a" || arg == "--agent") && i+1 < len(args):
 			at = i
-			value = args[i+1]
+			if value = args[i+1]; arg == "-r" || arg == "--role" {
+				value = "role:" + value
+			}
 			args = slices.Delete(slices.Clone(args), i, i+2)
 			i = len(args)
 		case strings.HasPrefix(arg, "--agent="):

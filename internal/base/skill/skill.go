@@ -71,7 +71,7 @@ func readSkill(root, dir string) (Skill, error) {
 	if err != nil {
 		return s, err
 	}
-	head, _ := splitHead(text)
+	head, _ := SplitHead(text)
 	if head == "" {
 		return s, errors.New("the head is missing: begin the file with --- and lines for name and description, and end them with ---")
 	}
@@ -90,9 +90,9 @@ func readSkill(root, dir string) (Skill, error) {
 	return s, nil
 }
 
-// splitHead returns the lines between the first two lines "---", and the text after them. The head is empty if there is
-// none.
-func splitHead(text string) (head, body string) {
+// SplitHead returns the lines between the first two lines "---" of a text that begins with one, and the text after
+// them. The head is empty if there is none. Line ends are "\n" afterwards, and a byte order mark is removed.
+func SplitHead(text string) (head, body string) {
 	text = strings.ReplaceAll(strings.TrimPrefix(text, "\ufeff"), "\r\n", "\n")
 	rest, ok := strings.CutPrefix(text, "---\n")
 	if !ok {
@@ -166,7 +166,7 @@ func (s Skill) ReadBody() (body string, files []string, err error) {
 	if err != nil {
 		return "", nil, err
 	}
-	_, body = splitHead(text)
+	_, body = SplitHead(text)
 	err = filepath.WalkDir(s.Dir, func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:

@@ -19,7 +19,7 @@ var ErrLeftOpen = errors.New("the question was left open")
 var ErrInterrupted = fmt.Errorf("%w: Ctrl-C was pressed", ErrLeftOpen)
 
 // graceTime is how long a question ignores keys after it appeared: they were meant for what was on the screen before.
-const graceTime = 300 * time.Millisecond
+const graceTime = 500 * time.Millisecond
 
 // A Choice is one of the answers that a person may choose from.
 type Choice struct {

@@ -33,10 +33,14 @@ func IsPath(s string) bool {
 }
 
 // FindAgent locates an agent by its path, or by its name: in the agents directory, or among those that come with the
-// program. A copy of one of those in the agents directory counts once it was changed.
+// program. A copy of one of those in the agents directory counts once it was changed. [RolePrefix] and a name mean a
+// role, as does the name of a role that is no agent.
 func (p *Process) FindAgent(agent string) (place Place, err error) {
 	if agent == "" {
 		return Place{}, failure.NewUsage("name one: an agent in "+p.Dirs.ShortPath(p.Dirs.Agents)+", or a path", "the agent's name is empty")
+	}
+	if name, ok := strings.CutPrefix(agent, RolePrefix); ok {
+		return p.openRole(name)
 	}
 	if IsPath(agent) {
 		return p.findPath(agent)
@@ -52,6 +56,9 @@ func (p *Process) FindAgent(agent string) (place Place, err error) {
 		}
 	}
 	if !config.IsDir(place.Dir) {
+		if role, err := p.openRole(agent); err == nil {
+			return role, nil
+		}
 		return Place{}, p.unknownAgent(agent)
 	}
 	return place, nil

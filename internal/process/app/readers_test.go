@@ -24,6 +24,7 @@ import (
 	"raddle.dev/internal/base/term/excerpt"
 	"raddle.dev/internal/process/app"
 	"raddle.dev/internal/process/mcpsetup"
+	"raddle.dev/internal/process/owncommand"
 	"raddle.dev/internal/process/provider"
 	"raddle.dev/internal/process/toolbox"
 	"raddle.dev/internal/proving/testcase"
@@ -104,14 +105,37 @@ func settingReaders() []reader {
 		_, err = p.Tools.NewGate(p.Tools.NewToolbox(filepath.Join(dir, "work"), filepath.Join(dir, "work", "agent")), "", nil)
 		return err
 	}
+	roles := func(_ *testing.T, dir string) any {
+		p, err := app.Open(app.Options{Environ: []string{"HOME=" + dir, "RADDLE_CONFIG_DIR=" + filepath.Join(dir, "config")}, Work: dir})
+		if err != nil {
+			return err
+		}
+		defer p.Close()
+		_, err = p.FindAgent("role:a")
+		return both(p.ListRoles(), err)
+	}
+	commands := func(_ *testing.T, dir string) any {
+		var all []any
+		for _, c := range owncommand.List(filepath.Join(dir, "config"), filepath.Join(dir, "work")) {
+			all = append(all, both(c.Expand("")))
+		}
+		return all
+	}
 	return []reader{
-		{of: "internal/storage/config/config.go Load, internal/storage/config/explain.go ListSettings, internal/storage/config/write.go SetValue, internal/storage/config/write.go CheckFile, internal/storage/config/addclient.go AddClient", name: "config.yaml", read: func(t *testing.T, dir string) any {
+		{of: "internal/process/app/role.go ReadRole, internal/process/app/role.go ListRoles", name: "config/roles/a.md", read: roles},
+		{of: "internal/process/app/role.go openRole", name: ".cache/raddle/roles/a/config.yaml", around: map[string]string{"config/roles/a.md": "x"}, read: roles},
+		{of: "internal/process/owncommand/owncommand.go readFile", name: "work/.raddle/commands/a.md", read: commands},
+		{of: "internal/process/owncommand/owncommand.go readFile", name: "config/macros/a.yaml", read: commands},
+		{of: "internal/storage/config/config.go Load, internal/storage/config/explain.go ListSettings, internal/storage/config/write.go SetValue, internal/storage/config/write.go CheckFile, internal/storage/config/addclient.go AddClient, internal/storage/config/addentry.go ReadKey, internal/storage/config/addentry.go HasClient, internal/storage/config/addentry.go changeText", name: "config.yaml", read: func(t *testing.T, dir string) any {
 			c, err1 := config.Load(dir, nil)
 			list, err2 := config.ListSettings(config.Dirs{Config: dir}, nil)
 			err3 := config.CheckFile(dir, nil)
 			_, err4 := config.SetValue(dir, "model", "x", nil)
+			_, there := config.ReadKey(dir, "model")
+			err6 := config.AddKey(dir, "visible_skills", []string{"a"}, nil)
+			has := config.HasClient(dir, "a")
 			_, err5 := config.AddClient(dir, config.Client{Name: "new", Type: "openai"}, nil)
-			return fmt.Sprint(c, err1, list, err2, err3, err4, err5)
+			return fmt.Sprint(c, err1, list, err2, err3, err4, err5, there, err6, has)
 		}},
 		{of: "internal/process/provider/facts.go readOwn", name: "models.json", read: func(_ *testing.T, dir string) any {
 			about, err := provider.NewResolver(&config.Config{}, config.Dirs{Config: dir}, nil).Catalogue().About()
@@ -218,7 +242,7 @@ func toolReaders() []reader {
 			has, err := permission.Consents{Path: filepath.Join(dir, "consent.json")}.HasConsent(dir, "x")
 			return both(has, err)
 		}},
-		{of: "tool/permission/remember.go RememberRules", name: "permissions.yaml", read: func(_ *testing.T, dir string) any {
+		{of: "tool/permission/remember.go AddRules", name: "permissions.yaml", read: func(_ *testing.T, dir string) any {
 			return permission.RememberRules(filepath.Join(dir, "permissions.yaml"), []string{"ls"})
 		}},
 		{of: "tool/permission/digest.go addFile", name: "x.sh", read: func(_ *testing.T, dir string) any {
@@ -236,6 +260,11 @@ func toolReaders() []reader {
 
 // elsewhere says of the other functions that open such files why they have no row.
 var elsewhere = map[string]string{
+	"internal/process/fetchagent/fetchagent.go readArchive":    "the person names the archive, with a limit",
+	"internal/terminal/chat/cmd_own.go askForProject":          "beneath the workspace, with a limit",
+	"internal/terminal/moving/source.go readText":              "TestTraps in package moving",
+	"internal/terminal/moving/source.go copyDir":               "TestTraps in package moving",
+	"internal/terminal/moving/write.go compareWith":            "with a limit, in raddle's own directories",
 	"internal/process/bundle/unpack.go IsUnchanged":            "TestUnchangedCopies in package bundle",
 	"flow/project.go readProjectFile":                          "TestProjectFileStaysInTheWorkspace in package flow",
 	"internal/base/box/attack.go AttackBox":                    "a file that it has made itself",

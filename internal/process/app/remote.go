@@ -58,7 +58,7 @@ func (p *Process) StartRemoteRun(above *Run, parent *runs.Detail, q *graph.Quest
 	in.Model = ""
 	in.Media = nil
 	rec.Input = &in
-	run := &Run{process: p, jobs: p.Tools.Jobs, ID: call.Run, Thread: call.Run, Record: &rec, Mode: permission.NewModeSwitch(mode), given: givenInput{user: parent.Snapshot.User}}
+	run := &Run{reachable: reachable{process: p}, jobs: p.Tools.Jobs, ID: call.Run, Thread: call.Run, Record: &rec, Mode: permission.NewModeSwitch(mode), given: givenInput{user: parent.Snapshot.User}}
 	err := p.prepareRun(run, Request{Prompt: prompt, State: state, Media: media, UIHooks: UIHooks{Mode: run.Mode, files: above.files, unnamed: from.isLimited()}})
 	if err != nil {
 		run.Close()

@@ -174,7 +174,7 @@ func (p *Process) rebuildRun(ctx context.Context, st *runs.Store, thread string,
 	}
 	traced, _ := p.trace.openTelemetry()
 	run := &Run{
-		process:   p,
+		reachable: reachable{process: p},
 		jobs:      p.Tools.Jobs,
 		ID:        id,
 		Thread:    thread,
@@ -268,6 +268,9 @@ func (p *Process) relocateAgent(id string, rec *runs.Record, agent string) error
 		if dir, err := p.Bundled.Unpack(); err == nil && !config.IsDir(rec.Dir) {
 			rec.Dir = filepath.Join(dir, filepath.Base(rec.Dir))
 		}
+	}
+	if filepath.Dir(rec.Dir) == p.openedRoles() && !config.IsDir(rec.Dir) {
+		_, _ = p.openRole(filepath.Base(rec.Dir)) // a role that is gone is reported like every other agent
 	}
 	switch _, err := os.Stat(rec.Dir); {
 	case errors.Is(err, fs.ErrNotExist):

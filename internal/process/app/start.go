@@ -103,15 +103,20 @@ type Run struct {
 	given    givenInput
 	moved    string // where the caller said that the agent is now
 	parked
+	reachable
 
 	origin *runOrigin // of a run that came from elsewhere; nil: it was started here
 
-	handle    graph.Handle           // of the drive that works
-	process   *Process               // that drives it
-	asking    atomic.Pointer[asking] // while Driver.Ask asks; nil: it does not
-	end       atomic.Pointer[func()] // stops the drive that works, which can be continued
-	jobs      *builtin.Jobs          // background commands of the process; nil: the run never works here
-	telemetry *telemetry.Telemetry   // nil: none
+	handle    graph.Handle         // of the drive that works
+	jobs      *builtin.Jobs        // background commands of the process; nil: the run never works here
+	telemetry *telemetry.Telemetry // nil: none
+}
+
+// reachable is what other processes reach of a run.
+type reachable struct {
+	process *Process               // that drives the run; nil: none does
+	asking  atomic.Pointer[asking] // while Driver.Ask asks; nil: it does not
+	end     atomic.Pointer[func()] // stops the drive that works, which can be continued
 }
 
 // parked is how a run stood before it was resumed.
@@ -158,13 +163,13 @@ func (p *Process) StartRun(req Request) (*Run, error) {
 	req.Mode = cmp.Or(req.Mode, permission.NewModeSwitch(cmp.Or(p.Config.Mode, permission.ModeEdits)))
 	id := cmp.Or(req.ID, graph.NewID(time.Now()))
 	run := &Run{
-		process: p,
-		jobs:    p.Tools.Jobs,
-		ID:      id,
-		Thread:  id,
-		Record:  p.newRecord(place, req),
-		Mode:    req.Mode,
-		given:   givenInput{user: cmp.Or(req.User, p.User)},
+		reachable: reachable{process: p},
+		jobs:      p.Tools.Jobs,
+		ID:        id,
+		Thread:    id,
+		Record:    p.newRecord(place, req),
+		Mode:      req.Mode,
+		given:     givenInput{user: cmp.Or(req.User, p.User)},
 	}
 	run.telemetry, _ = p.trace.openTelemetry()
 	if req.Adjust == nil {

@@ -90,6 +90,26 @@ func listTexts(list []string) (values []any) {
 	return values
 }
 
+// FindServer returns the entry of a server in a file, and whether it is there. A file that does not exist has none.
+func FindServer(path, id string) (entry any, there bool, err error) {
+	_, servers, err := readServers(path)
+	if err != nil {
+		return nil, false, err
+	}
+	entry, there = servers.Get(id)
+	return entry, there, nil
+}
+
+// SetServer writes the entry of a server into a file, which need not exist, and replaces an entry with its id.
+func SetServer(path, id string, entry *jsonvalue.Object) error {
+	root, servers, err := readServers(path)
+	if err != nil {
+		return err
+	}
+	servers.Set(id, entry)
+	return writeServers(path, root)
+}
+
 // RemoveServer removes a server from a file, and reports whether it was there.
 func RemoveServer(path, id string) (bool, error) {
 	root, servers, err := readServers(path)

@@ -283,3 +283,19 @@ func parseRules(texts []string) ([]permission.Rule, error) {
 	}
 	return rules, nil
 }
+
+// JudgeCommand returns what the rules decide about a command of the shell in the working directory, as about a call of
+// execute_command.
+func (s *Shared) JudgeCommand(ctx context.Context, command string) (agent.Decision, error) {
+	tb := s.NewToolbox(s.Dirs.Work, "")
+	g, err := s.NewGate(tb, "", permission.NewModeSwitch(permission.ModeEdits))
+	if err != nil {
+		return agent.Decision{}, err
+	}
+	args, err := json.Marshal(map[string]string{"command": command})
+	if err != nil {
+		return agent.Decision{}, err
+	}
+	t, _ := builtin.Lookup("execute_command", tb.builtinHost())
+	return g.Decide(ctx, t, tool.Call{Args: args}, nil)
+}

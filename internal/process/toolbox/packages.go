@@ -85,6 +85,9 @@ func packageRoot(dir, workspace string) string {
 	return dir
 }
 
+// TrustsTree reports whether the user has agreed to everything in a directory of the working directory, as it is now.
+func (s *Shared) TrustsTree(dir string) bool { return s.hasTreeConsent(dir, s.Dirs.Work) }
+
 // hasTreeConsent reports whether the user has agreed to everything in a directory, as
 // it is now.
 func (s *Shared) hasTreeConsent(dir, workspace string) bool {

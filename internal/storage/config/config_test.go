@@ -1,6 +1,7 @@
 package config
 
 import (
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -199,4 +200,18 @@ func writeConfig(t *testing.T, text string) string {
 		t.Fatal(err)
 	}
 	return dir
+}
+
+// What a client and a model add to their requests is kept as it is written.
+func TestExtraBody(t *testing.T) {
+	const file = "clients:\n- type: openai\n  extra_body: {seed: 1, list: [{a: true}]}\n  models: [{name: m, extra_body: {top_k: 3}}]\n"
+	c, err := Load(writeConfig(t, file), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, body := range map[string]map[string]any{`{"list":[{"a":true}],"seed":1}`: c.Clients[0].Body, `{"top_k":3}`: c.Clients[0].Models[0].Body} {
+		if text, err := json.Marshal(body); string(text) != want || err != nil {
+			t.Errorf("%s, %v; want %s", text, err, want)
+		}
+	}
 }

@@ -3,6 +3,7 @@ package config
 import (
 	"cmp"
 	"encoding/json"
+	"maps"
 	"math"
 	"net/url"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"mvdan.cc/sh/v3/shell"
 
 	"raddle.dev/internal/base/environ"
+	"raddle.dev/internal/base/jsonvalue"
 	"raddle.dev/internal/base/strictyaml"
 	"raddle.dev/internal/base/wording"
 )
@@ -153,7 +155,10 @@ func (r *configReader) readBody(v *yaml.Node) map[string]any {
 		r.ReportFault(v, "", "extra_body must be a mapping of the members that every request gets")
 		return nil
 	}
-	body, _ := strictyaml.DecodeValue(v).(map[string]any)
+	body := map[string]any{}
+	if o, ok := strictyaml.DecodeValue(v).(*jsonvalue.Object); ok {
+		body = maps.Collect(o.All())
+	}
 	if _, err := json.Marshal(body); err != nil {
 		r.ReportFault(v, "", "extra_body must be values that JSON has: %v", err)
 		return nil

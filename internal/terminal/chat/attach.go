@@ -20,7 +20,6 @@ import (
 	"raddle.dev/internal/base/failure"
 	"raddle.dev/internal/base/pattern"
 	"raddle.dev/internal/base/term"
-	"raddle.dev/internal/base/wording"
 	"raddle.dev/internal/storage/attach"
 	"raddle.dev/internal/storage/config"
 	"raddle.dev/llm"
@@ -65,6 +64,12 @@ func attachFiles(ctx context.Context, s *Session, rest string) error {
 		return failure.NewUsage("write: /file PATH", "/file: the path is missing")
 	}
 	for _, path := range splitPaths(paths) {
+		if line, ok := strings.CutPrefix(path, "`"); ok {
+			if err := attachOutput(ctx, s, strings.TrimSuffix(line, "`")); err != nil {
+				return err
+			}
+			continue
+		}
 		f, err := attach.Read(s.Process.Dirs.AbsPath(path), path, attach.MaxText, false)
 		if err == nil {
 			err = attachNext(s, f)
@@ -147,8 +152,8 @@ func handlePaste(s *Session, msg tea.PasteMsg) tea.PasteMsg {
 	return msg
 }
 
-// quotedPath matches a path. A path with spaces is in quotes.
-var quotedPath = pattern.CompileLater(`"[^"]+"|[^\s"]+`)
+// quotedPath matches a path, or a command of the shell between backquotes. A path with spaces is in quotes.
+var quotedPath = pattern.CompileLater("\"[^\"]+\"|`[^`]+`|[^\\s\"]+")
 
 // splitPaths returns the paths of a list.
 func splitPaths(list string) []string {
@@ -208,7 +213,7 @@ func runShell(ctx context.Context, s *Session, typed string) {
 		return
 	}
 	if keep {
-		text := "Output of `" + line + "`:\n```\n" + strings.TrimRight(wording.CutText(term.CleanText(kept.String()), maxShellOutput, "\n[cut]"), "\n") + "\n```"
+		text := outputOf(line, kept.String())
 		if end != "" {
 			text += "\n(" + end + ")"
 		}

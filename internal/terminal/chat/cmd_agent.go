@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"strings"
 
 	"raddle.dev/flow"
@@ -25,6 +26,14 @@ var agentCommands = []command{
 		dots:  []string{"agent"},
 		group: groupAgent,
 		run:   changeAgent,
+	},
+	{
+		name:  "role",
+		args:  "[NAME] [MESSAGE]",
+		help:  "change to a role: an agent of one file",
+		dots:  []string{"role"},
+		group: groupAgent,
+		run:   changeRole,
 	},
 	{
 		name:  "model",
@@ -103,6 +112,32 @@ func changeAgent(ctx context.Context, s *Session, rest string) error {
 		name = names[at]
 	}
 	return s.enterAgent(ctx, name, strings.TrimSpace(session))
+}
+
+// changeRole changes to a role, and sends it a message if there is one.
+func changeRole(ctx context.Context, s *Session, rest string) error {
+	name, text, _ := strings.Cut(rest, " ")
+	if name == "" {
+		var names []string
+		for _, r := range s.Process.ListRoles() {
+			names = append(names, r.Name)
+		}
+		if len(names) == 0 {
+			return failure.NewUsage("write instructions into NAME.md there", "there are no roles in %s", s.Process.Dirs.ShortPath(filepath.Join(s.Process.Dirs.Config, "roles")))
+		}
+		at, err := s.choose(ctx, "Which role?", names)
+		if err != nil {
+			return err
+		}
+		name = names[at]
+	}
+	if err := s.enterAgent(ctx, app.RolePrefix+name, ""); err != nil {
+		return err
+	}
+	if text = strings.TrimSpace(text); text != "" {
+		s.send(ctx, message{text: text, shown: text})
+	}
+	return nil
 }
 
 func changeModel(ctx context.Context, s *Session, id string) error {

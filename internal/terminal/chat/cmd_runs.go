@@ -114,6 +114,14 @@ func installAgents(ctx context.Context, s *Session, what string) error {
 func termCommands() []command {
 	return []command{
 		{
+			name:  "macro",
+			args:  "NAME [ARGUMENTS]",
+			help:  "run a command or a macro that you have written",
+			dots:  []string{"macro"},
+			group: groupTerm,
+			run:   runNamed,
+		},
+		{
 			name:  "help",
 			args:  "[WORD]",
 			help:  "list the commands, or those about a word",
@@ -174,6 +182,10 @@ func showHelp(_ context.Context, s *Session, word string) error {
 			b.WriteString("\n" + s.Screen.Paint(term.Bold, group) + "\n")
 		}
 		b.WriteString(helpLine("/"+strings.TrimSpace(c.name+" "+c.args), c.help, 26, cols) + "\n")
+	}
+	if own := s.ownHelp(word, cols); own != nil {
+		shown += len(own)
+		b.WriteString("\n" + s.Screen.Paint(term.Bold, groupOwn) + "\n" + strings.Join(own, "\n") + "\n")
 	}
 	if shown == 0 {
 		return failure.NewUsage("see: /help", "no command is about %q", word)

@@ -100,6 +100,7 @@ func (s *Session) runCommand(ctx context.Context, typed, name, rest string) {
 	}
 	if err != nil && !isLeftOpen(err) {
 		s.Backend.ShowError(err)
+		s.macro.refused = true
 		if c == nil {
 			s.restore(typed)
 		}

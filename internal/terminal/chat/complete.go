@@ -30,7 +30,13 @@ func (c *completer) complete(before string) editor.Completion {
 	}
 	name, rest, args := strings.Cut(before[1:], " ")
 	if !args {
-		return completeCommand(before)
+		all := completeCommand(before)
+		for _, own := range c.session.listOwn() {
+			if strings.HasPrefix(own.Name, before[1:]) {
+				all.Candidates = append(all.Candidates, editor.Candidate{Text: before[:1] + own.Name, Help: strings.TrimSpace(own.Hint + "  " + own.Description)})
+			}
+		}
+		return all
 	}
 	command, err := findCommand(name)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"raddle.dev/internal/base/failure"
 	"raddle.dev/internal/base/term"
 	"raddle.dev/internal/base/term/editor"
 )
@@ -80,8 +81,7 @@ func (s *Session) handleStop(ctx context.Context, action editor.Action, again bo
 
 // setNotice shows a text instead of the status line for a moment.
 func (s *Session) setNotice(text string) {
-	s.notice = text
-	s.noticed = time.Now()
+	s.notice = notice{text: text, since: time.Now()}
 }
 
 // submit handles a text that was entered: a command, a shell command or a message. One that begins with a space is a
@@ -93,8 +93,17 @@ func (s *Session) submit(ctx context.Context, typed string) {
 	case strings.HasPrefix(typed, "!"):
 		runShell(ctx, s, text)
 	default:
+		if own, rest, ok := s.findOwn(strings.TrimRight(typed, " \t\n")); ok {
+			s.queueOwn(ctx, text, own, rest)
+			return
+		}
 		if name, args, ok := parseCommand(strings.TrimRight(typed, " \t\n")); ok {
 			s.runCommand(ctx, text, name, args)
+			return
+		}
+		if word, _, _ := strings.Cut(text, " "); s.macro.stepping && len(word) > 1 && (word[0] == '.' || word[0] == '/') && !strings.Contains(word[1:], "/") {
+			s.Backend.ShowError(failure.NewUsage("see: /help", "the macro has a step with the command %s, which raddle has not", word))
+			s.macro.refused = true
 			return
 		}
 		m, err := newMessage(s.Process.Dirs, editor.TrimBlock(typed))
@@ -129,8 +138,8 @@ func (s *Session) draw() {
 
 // statusLine returns the last line of the screen.
 func statusLine(s *Session, cols int) string {
-	if s.notice != "" {
-		return term.PaintText(term.Yellow, term.CutEnd(term.CleanLine(s.notice), cols))
+	if s.notice.text != "" {
+		return term.PaintText(term.Yellow, term.CutEnd(term.CleanLine(s.notice.text), cols))
 	}
 	parts := []string{s.currentModel()}
 	if context := s.usage.contextText(); context != "" {

@@ -14,7 +14,7 @@ func TestEditElsewhereBlankEditor(t *testing.T) {
 	keep := func(text string) string { return text }
 	s := &Session{edit: editor.New(editor.OpenHistory(filepath.Join(t.TempDir(), "history.jsonl"), keep))}
 	s.editElsewhere()
-	if want := "Set VISUAL or EDITOR to the program that you edit with."; s.notice != want {
-		t.Errorf("notice = %q, want %q", s.notice, want)
+	if want := "Set VISUAL or EDITOR to the program that you edit with."; s.notice.text != want {
+		t.Errorf("notice = %q, want %q", s.notice.text, want)
 	}
 }

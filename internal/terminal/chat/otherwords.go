@@ -10,6 +10,7 @@ import (
 // The commands that several words of other programs mean.
 const (
 	nextAgents  = "an agent does this here: /agent lists them; raddle agents new NAME creates one"
+	nextRoles   = "a role is a file: roles/NAME.md next to config.yaml; raddle roles ls"
 	nextKeys    = "raddle login PROVIDER stores a key"
 	nextUndo    = "/undo takes messages back, /rewind also files, /new starts an empty conversation"
 	nextSession = "/sessions lists conversations, /name gives this one a name; all are saved"
@@ -34,26 +35,24 @@ var otherWords = map[string]string{
 	"doctor":            "raddle doctor",
 	"edit agent-config": "change the agent's config.yaml: raddle agents show NAME says where it is",
 	"edit config":       nextConfig,
-	"edit macro":        nextAgents,
+	"edit macro":        "a macro is a file: macros/NAME.yaml next to config.yaml",
 	"edit mcp-config":   "raddle mcp add, ls, rm",
 	"edit rag-docs":     "change documents in the agent's config.yaml, and then: raddle rag build AGENT",
-	"edit role":         nextAgents,
+	"edit role":         nextRoles,
 	"edit session":      "/edit without a word chooses an earlier message",
 	"effort":            nextEffort,
 	"empty":             nextUndo,
-	"exit macro":        nextAgents,
 	"exit rag":          "knowledge bases belong to agents: /agent changes to another one",
-	"exit role":         nextAgents,
+	"exit role":         "/agent and /role change to another one",
 	"hooks":             "raddle help hooks",
 	"info agent":        "/info, /tools, /variables; raddle agents show NAME",
 	"info rag":          "/rag",
-	"info role":         nextAgents,
+	"info role":         "raddle roles show NAME",
 	"info tools":        "/tools",
 	"init":              "ask the agent to write an AGENTS.md",
 	"list":              "/sessions, /agent, /skills, /tools, /runs",
 	"login":             nextKeys,
 	"logout":            "raddle logout PROVIDER",
-	"macro":             nextAgents,
 	"mcp disable":       "change mcp_servers in the agent's config.yaml; /mcp lists them",
 	"mcp enable":        "change mcp_servers in the agent's config.yaml; /mcp lists them",
 	"memory":            "raddle memory ls; an AGENTS.md holds instructions for a project",
@@ -65,8 +64,7 @@ var otherWords = map[string]string{
 	"rebuild":           "raddle rag build AGENT",
 	"resume":            "/sessions lists conversations, and continues one",
 	"review":            "/run code-reviewer \"Review my changes\"",
-	"role":              nextAgents,
-	"save role":         nextAgents,
+	"save role":         nextRoles,
 	"save session":      nextSession,
 	"share":             "/export FILE.html writes the conversation to a file",
 	"skill":             "the agent loads skills when it needs them; /skills lists them",

@@ -70,6 +70,12 @@ type Terminal struct {
 	Prompter term.Prompter
 }
 
+// A notice is a text that is shown instead of the status line.
+type notice struct {
+	text  string // "": there is none
+	since time.Time
+}
+
 // A Session is a conversation on a terminal.
 type Session struct {
 	Terminal
@@ -86,11 +92,11 @@ type Session struct {
 	talking  sync.Mutex // guards what talk holds: a turn that starts changes it
 	title    string     // of talk
 	vars     map[string]string
-	queue    []message   // sent while a turn works
+	queue    []message // sent while a turn works
+	macro    macroState
 	attached attachments // to be sent with the next message
 	turn     *turn       // nil: no turn works
-	notice   string      // shown instead of the status line
-	noticed  time.Time
+	notice   notice
 	pressed  tea.KeyPressMsg // the last key, for keys that count twice
 	at       time.Time       // when
 	usage    usage
@@ -234,8 +240,8 @@ func (s *Session) next(ctx context.Context, resized, interrupts <-chan os.Signal
 		done = s.turn.done
 	}
 	var forget <-chan time.Time
-	if s.notice != "" {
-		forget = time.After(time.Until(s.noticed.Add(noticeTime)))
+	if s.notice.text != "" {
+		forget = time.After(time.Until(s.notice.since.Add(noticeTime)))
 	}
 	select {
 	case msg := <-s.keys.Pressed:
@@ -251,7 +257,7 @@ func (s *Session) next(ctx context.Context, resized, interrupts <-chan os.Signal
 	case end := <-done:
 		s.finishTurn(ctx, end)
 	case <-forget:
-		s.notice = ""
+		s.notice = notice{}
 	case <-resized:
 	case <-s.usage.changeSignal():
 	case <-interrupts:

@@ -20,6 +20,7 @@ type message struct {
 	shown   string        // as it was typed
 	files   []attach.File // those that are attached
 	command bool          // it is a command, which waits for the end of a turn
+	step    bool          // it is a step of a macro
 }
 
 // A turn is a message that an agent works on.
@@ -177,15 +178,7 @@ func (s *Session) finishTurn(ctx context.Context, end turnEnd) {
 		s.keepQueue()
 		return
 	}
-	for len(s.queue) > 0 && s.turn == nil && !s.leaving {
-		m := s.queue[0]
-		s.queue = s.queue[1:]
-		if m.command {
-			s.submit(ctx, m.shown)
-		} else {
-			s.send(ctx, m)
-		}
-	}
+	s.runQueue(ctx)
 }
 
 // endFailed ends a turn whose run has failed, so that the next message can be sent. What was said is kept.

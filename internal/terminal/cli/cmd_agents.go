@@ -19,7 +19,7 @@ func newAgentsCommand(op *opener) *cobra.Command {
 		Use:     "agents COMMAND",
 		Short:   "List, show, create, install and publish agents",
 		Example: "  raddle agents ls\n  raddle agents new helper\n  raddle agents show coder\n  raddle agents install",
-	}, newAgentsLsCommand(op), newAgentsShowCommand(op), newAgentsNewCommand(op), newAgentsCopyCommand(op), newAgentsInstallCommand(op), newAgentsPublishCommand(op))
+	}, newAgentsLsCommand(op), newAgentsShowCommand(op), newAgentsNewCommand(op), newAgentsAddCommand(op), newAgentsCopyCommand(op), newAgentsInstallCommand(op), newAgentsPublishCommand(op))
 }
 
 func newAgentsLsCommand(op *opener) *cobra.Command {

@@ -512,6 +512,7 @@ export interface Record {
   agent: string;
   approved?: string[];
   attached?: Attachment[];
+  budget?: Limits;
   bundle?: string;
   definition: string;
   definitions?: { [name: string]: string };
