@@ -25,7 +25,7 @@ type Schedule struct {
 
 // reader reads texts as crontab(5) says: a day matches that is one of the days of the month or one of those of the
 // week, if both are named.
-var reader = parser.NewParser(parser.Minute | parser.Hour | parser.Dom | parser.Month | parser.Dow | parser.Descriptor | parser.DowOrDom)
+var reader = parser.MustNewParser(parser.Minute | parser.Hour | parser.Dom | parser.Month | parser.Dow | parser.Descriptor | parser.DowOrDom)
 
 const (
 	allHours   = 1<<24 - 1 // the bits of a field that has every hour
