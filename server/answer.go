@@ -12,6 +12,7 @@ import (
 	"raddle.dev/graph"
 	"raddle.dev/internal/base/failure"
 	"raddle.dev/internal/process/app"
+	"raddle.dev/internal/process/trigger"
 	"raddle.dev/internal/storage/runs"
 )
 
@@ -184,12 +185,12 @@ func (a *answering) answerElsewhere(ctx context.Context, req AnswerRequest) (giv
 	return Answered{Open: detail.Snapshot.Questions, At: runs.Point{Run: req.Run, At: detail.Snapshot.Head}}, nil
 }
 
-// SendEvent gives an event to the runs that wait for it, and continues them.
-func (s *Service) SendEvent(ctx context.Context, req app.EventRequest) (app.EventSent, error) {
+// SendEvent gives an event to the runs that wait for it, and continues them, and fires triggers.
+func (s *Service) SendEvent(ctx context.Context, req app.EventRequest) (trigger.EventSent, error) {
 	if err := s.RequireScope(ctx, ScopeAnswer); err != nil {
-		return app.EventSent{}, err
+		return trigger.EventSent{}, err
 	}
-	return s.process.SendEvent(ctx, req, func(ctx context.Context, run string, answers []graph.Answer) error {
+	return trigger.SendEvent(ctx, s.process, req, func(ctx context.Context, run string, answers []graph.Answer) error {
 		_, err := s.answers.answerRun(ctx, AnswerRequest{Run: run, Answers: answers})
 		return err
 	})

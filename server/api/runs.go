@@ -18,6 +18,7 @@ import (
 	"raddle.dev/graph"
 	"raddle.dev/internal/base/failure"
 	"raddle.dev/internal/process/app"
+	"raddle.dev/internal/process/trigger"
 	"raddle.dev/internal/report/overview"
 	"raddle.dev/internal/storage/attach"
 	"raddle.dev/internal/storage/config"
@@ -149,7 +150,7 @@ type eventsQuery struct {
 // addEvents adds the operations of events that runs wait for.
 func (h *handler) addEvents() {
 	send := operation{http.MethodPost, "/events", "send-event", "Give an event to all runs that wait for it, or keep it for the first one that does", server.ScopeAnswer, 0}
-	add(h, send, func(ctx context.Context, in *eventInput) (*body[app.EventSent], error) {
+	add(h, send, func(ctx context.Context, in *eventInput) (*body[trigger.EventSent], error) {
 		req := app.EventRequest{Name: in.Body.Name, Data: in.Body.Data, Key: in.Body.Key, Run: in.Body.Run}
 		if in.Body.Keep != "" {
 			var err error
@@ -158,7 +159,7 @@ func (h *handler) addEvents() {
 			}
 		}
 		sent, err := h.service.SendEvent(ctx, req)
-		return &body[app.EventSent]{sent}, err
+		return &body[trigger.EventSent]{sent}, err
 	})
 	list := operation{http.MethodGet, "/events", "list-events", "List the events that are kept, newest first", server.ScopeRead, 0}
 	add(h, list, func(ctx context.Context, in *eventsQuery) (*body[[]mail.Event], error) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	_ "time/tzdata" // machines without the time zones, such as those of Windows and small images, have schedules too
 
 	parser "github.com/netresearch/go-cron"
 )

@@ -34,6 +34,9 @@ type EventSent struct {
 	Runs  []string `json:"runs"`  // that have taken it
 	Kept  bool     `json:"kept"`  // no run has: it waits for one
 	Again bool     `json:"again"` // it was sent before with this key
+
+	// Data is the data of the event as it is kept, without secrets; nil: it is not kept, because it was refused.
+	Data json.RawMessage `json:"-"`
 }
 
 // A ContinueFunc continues a run with answers to its open questions, or has that done, and returns when the answers are
@@ -67,6 +70,7 @@ func (p *Process) SendEvent(ctx context.Context, req EventRequest, resume Contin
 			return sent, err
 		}
 	}
+	sent.Data = e.Data
 	var failed error
 	if !e.Delivered {
 		failed = p.deliverEvent(ctx, box, e, resume)

@@ -11,6 +11,7 @@ import (
 
 	"raddle.dev/internal/base/term"
 	"raddle.dev/internal/process/app"
+	"raddle.dev/internal/process/trigger"
 	"raddle.dev/internal/storage/mail"
 	"raddle.dev/internal/terminal/console"
 	"raddle.dev/internal/terminal/prompting"
@@ -42,7 +43,7 @@ func newEventsSendCommand(env *environment) *cobra.Command {
 		Short: "Send an event",
 		Long: `Each run that waits for an event with this name, in a node of the type wait, takes it and continues: on a server of
 the store, in the process that drives the run, or else here, until it ends or waits again. If none waits, the event is
-kept for the first one that does. JSON is the data of the event; for - it is read from standard input.
+kept for the first one that does. Triggers that wait for it start a run each. JSON is the data of the event; for - it is read from standard input.
 
 With --key you can send an event again after an error: what has arrived is not given twice.`,
 		Example: `  raddle events send paid '{"order": 7, "method": "card"}' --key invoice-2026-7
@@ -75,18 +76,22 @@ func runEventsSend(ctx context.Context, con *console.Console, p *app.Process, ho
 	}
 	ctx, stop := signalContext(ctx)
 	defer stop()
-	sent, err := p.SendEvent(ctx, req, p.ContinueQuietly(hooks))
+	sent, err := trigger.SendEvent(ctx, p, req, p.ContinueQuietly(hooks))
 	if err != nil {
 		return err
 	}
 	return con.PrintResult(opts.output, sent, func() string {
+		text := "taken by run " + strings.Join(sent.Runs, ", ")
 		switch {
 		case sent.Kept:
-			return "no run waits for it; it is kept for the first one that does"
+			text = "no run waits for it; it is kept for the first one that does"
 		case sent.Again:
-			return "it was sent before; taken by run " + strings.Join(sent.Runs, ", ")
+			text = "it was sent before; " + text
 		}
-		return "taken by run " + strings.Join(sent.Runs, ", ")
+		if len(sent.Started) > 0 {
+			text += "\nstarts run " + strings.Join(sent.Started, ", ") + ": a server of the store drives it"
+		}
+		return text
 	})
 }
 

@@ -207,6 +207,7 @@ export interface EventSent {
   key: string;
   name: string;
   runs: string[] | null;
+  started: string[] | null;
 }
 
 export interface Failure {
