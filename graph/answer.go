@@ -219,12 +219,18 @@ func (g *Graph) checkAnswers(s *fold.Thread, answers []Answer, now time.Time) (a
 	return asked, values, nil
 }
 
-// findOnlyQuestion returns the place of the last open question that takes answers without its id, and how many do.
+// findOnlyQuestion returns the place of the last open question that takes an answer without its id, and how many do:
+// those that people and programs answer, or else those of Remote. An event has a name, so that none is taken by mistake.
 func findOnlyQuestion(open []fold.OpenQuestion) (at, n int) {
-	for i := range open {
-		if (*Question)(&open[i].Asked.Question).takesAnswers() {
-			at = i
-			n++
+	for _, takes := range []func(q *Question) bool{(*Question).takesAnswers, func(q *Question) bool { return q.Kind == KindRemote }} {
+		for i := range open {
+			if takes((*Question)(&open[i].Asked.Question)) {
+				at = i
+				n++
+			}
+		}
+		if n > 0 {
+			break
 		}
 	}
 	return at, n

@@ -221,6 +221,9 @@ func WritePrivate(path string, text []byte) error {
 	}
 	mode := fs.FileMode(0o600)
 	if info, err := os.Stat(path); err == nil {
+		if !info.Mode().IsRegular() { // a rename would replace a device or a pipe
+			return fmt.Errorf("write %s: it is not a regular file", path)
+		}
 		mode = info.Mode().Perm()
 	}
 	dir := filepath.Dir(path)

@@ -22,6 +22,7 @@ var notOnTheSheet = map[string]string{
 	"Version":     "nothing depends on it",
 	"Picture":     "it is only shown",
 	"Strict":      "it only makes more things errors",
+	"Budget":      "it only limits what the run may spend",
 	"TraceParent": "it never counts",
 	"Remote":      "it never counts",
 	"Parent":      "it never counts",

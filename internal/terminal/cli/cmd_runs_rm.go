@@ -249,8 +249,8 @@ func newRunsCancelCommand(op *opener) *cobra.Command {
 	return newCommand(op, &noOptions{}, runRunsCancel, &cobra.Command{
 		Use:   "cancel RUN...",
 		Short: "End runs permanently, and keep their journals",
-		Long: `raddle stops the process that drives the run, as SIGTERM does, and waits for it. You cannot resume the run
-after that, but you can show, compare and fork it.`,
+		Long: `The process that drives the run stops it at once, and continues with its other runs; one of this machine that does not
+gets SIGTERM after some seconds. You cannot resume the run after that, but you can show, compare and fork it.`,
 		Example:           `  raddle runs cancel last`,
 		Args:              checkArgCount(1, -1, "the id of a run"),
 		ValidArgsFunction: completeRuns(op, 0, func(r runs.Info) bool { return !r.Final }),

@@ -32,8 +32,8 @@ func TestUnknownCommandsWithFlags(t *testing.T) {
 		{[]string{"draw", "helper", "-o", "x.svg"}, "unknown command \"draw\"\nnext: use: raddle graph AGENT\n"},
 		{[]string{"runs", "logs", "last", "--since", "1h"}, "unknown command \"logs\"\nnext: use: raddle runs history RUN\n"},
 		{[]string{"--colour", "always", "draw"}, "unknown flag: --colour\nnext: did you mean --color?\n"},
-		{[]string{"--role", "coder", "hello"}, "unknown flag: --role\nnext: an agent does this here: raddle AGENT \"PROMPT\"\n"},
-		{[]string{"-r", "coder", "hello"}, "unknown shorthand flag: 'r' in -r\nnext: an agent does this here: raddle AGENT \"PROMPT\"\n"},
+		{[]string{"--role", "coder", "hello"}, "unknown role \"coder\": there is no such file in .config/raddle/roles\nnext: write its instructions into .config/raddle/roles/NAME.md\n"},
+		{[]string{"-r", "coder", "hello"}, "unknown role \"coder\": there is no such file in .config/raddle/roles\nnext: write its instructions into .config/raddle/roles/NAME.md\n"},
 		{[]string{"graph", "helper", "-x"}, "unknown shorthand flag: 'x' in -x\nnext: see: raddle graph --help\n"},
 	} {
 		if r := w.run(c.args...); r.code != 2 || r.err != "raddle: "+c.want {
