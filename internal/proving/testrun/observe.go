@@ -50,6 +50,9 @@ func (o *observation) add(ev graph.Event) {
 	case graph.StepCommitted:
 		o.findGroup(ev).order = b.Nodes
 	case graph.QuestionAsked:
+		if b.Question.Kind == graph.KindEvent {
+			break // no one is asked
+		}
 		if !slices.ContainsFunc(o.questions, func(q graph.Question) bool { return q.ID == b.Question.ID }) {
 			o.questions = append(o.questions, b.Question)
 		}

@@ -36,6 +36,8 @@ var notTried = map[string]string{
 	"raddle roles show":                     "it needs a role of the user",
 	"raddle -r":                             "it needs a role of the user",
 	"raddle agents add":                     "it needs a server",
+	"raddle triggers enable":                "it needs an agent with triggers",
+	"raddle triggers fire":                  "it needs an agent with triggers",
 	"raddle -e":                             "it needs a terminal",
 	"raddle runs cancel":                    "the run is over",
 	"raddle memory rm":                      "nothing is remembered",
