@@ -196,7 +196,6 @@ func testAttempts(t *testing.T, f *fleet) {
 		if err := back.queue.RenewJobs(t.Context(), back.self, []journal.Renewal{h.Renewal()}, jobTTL); err != nil {
 			t.Fatal(err)
 		}
-		back.service.options.Recover = true
 		back.fail(run, c.err)
 		if job := f.awaitJob(front, run); job.Worker != "" || job.Attempts+1 != c.attempts {
 			t.Errorf("%s: the job is %+v, want %d attempts at the next one", c.name, job, c.attempts)
