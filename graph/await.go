@@ -44,17 +44,18 @@ type EventWait struct {
 	// Name is the name of the event. It is not empty.
 	Name string `json:"name"`
 
-	// Match holds members that the data of the event must have, with the same values. A text matches a number or a
-	// boolean that is written so. If Match is empty, the data may be any JSON.
+	// Match holds members that the data of the event must have, with the same values; numbers are the same if they are
+	// written alike. A text matches a number or a boolean that is written so. If Match is empty, the data may be any JSON.
 	Match map[string]any `json:"match,omitempty"`
 
 	// Deadline is that of an Ask.
 	Deadline time.Duration `json:"-"`
 }
 
-// EventWaitOf returns what a question of Await waits for; ok is false for any other question.
+// EventWaitOf returns what a question of Await waits for, with numbers of Match as json.Number; ok is false for any other
+// question.
 func EventWaitOf(q *Question) (w EventWait, ok bool) {
-	ok = q.Kind == KindEvent && json.Unmarshal(q.Data, &w) == nil && w.Name != ""
+	ok = q.Kind == KindEvent && unmarshalExactly(q.Data, &w) == nil && w.Name != ""
 	return w, ok
 }
 

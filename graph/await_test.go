@@ -54,7 +54,7 @@ func TestAwait(t *testing.T) {
 	}
 	q := res.Questions[0]
 	w, ok := graph.EventWaitOf(&q)
-	if diff := cmp.Diff(graph.EventWait{Name: "paid", Match: map[string]any{"order": 7.0}}, w); !ok || diff != "" {
+	if diff := cmp.Diff(graph.EventWait{Name: "paid", Match: map[string]any{"order": json.Number("7")}}, w); !ok || diff != "" {
 		t.Errorf("it waits for (-want +got):\n%s", diff)
 	}
 	if res, err = r.InvokeResume(ctx, graph.Resume{Thread: "t", Answers: []graph.Answer{{ID: q.ID, Value: map[string]any{"order": "seven"}}}}); err != nil || res.Status != graph.Waiting || res.Questions[0].Rejected == "" {
@@ -63,6 +63,20 @@ func TestAwait(t *testing.T) {
 	res, err = r.InvokeResume(ctx, graph.Resume{Thread: "t", Answers: []graph.Answer{{ID: q.ID, Value: payment{7, "card"}}}})
 	if err != nil || res.Status != graph.Done || method.Get(res.State) != "card" {
 		t.Errorf("after the event: %v, %v: %s", res.Status, err, method.Get(res.State))
+	}
+}
+
+// A number that no float can hold is matched after it was stored.
+func TestAwaitLargeNumber(t *testing.T) {
+	const order = 1234567890123456789
+	r, _ := newAwaiting(t, graph.EventWait{Name: "paid", Match: map[string]any{"order": order}})
+	res, err := r.Invoke(t.Context(), graph.Input{Thread: "t"})
+	if err != nil || len(res.Questions) != 1 {
+		t.Fatal(res.Status, err)
+	}
+	w, _ := graph.EventWaitOf(&res.Questions[0])
+	if !w.Accepts("paid", []byte(`{"order": 1234567890123456789}`)) || w.Accepts("paid", []byte(`{"order": 1234567890123456788}`)) {
+		t.Errorf("it waits for %+v", w)
 	}
 }
 

@@ -2,7 +2,6 @@ package graph
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"sync"
 	"sync/atomic"
@@ -114,28 +113,6 @@ func (wallClock) Wait(ctx context.Context, d time.Duration) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-}
-
-// idAlphabet is in byte order, so that ids sort by the time in them.
-const idAlphabet = "0123456789abcdefghjkmnpqrstvwxyz"
-
-// NewID returns an identifier for a run or thread: nine characters of time, to the
-// millisecond, and eleven random ones, enough for any number of machines that start runs
-// in the same millisecond. Ids sort by time, also with those of older versions, which
-// have five random characters.
-func NewID(now time.Time) string {
-	var b [20]byte
-	ms := now.UnixMilli()
-	for i := 8; i >= 0; i-- {
-		b[i] = idAlphabet[ms&31]
-		ms >>= 5
-	}
-	var r [11]byte
-	_, _ = rand.Read(r[:]) // it never fails
-	for i, c := range r {
-		b[9+i] = idAlphabet[c&31]
-	}
-	return string(b[:])
 }
 
 // executeTasks runs the tasks of a step and, at the root, delivers their events. It returns

@@ -2,7 +2,6 @@ package graph
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -82,12 +81,8 @@ func (a attempt) encodeRemoteCall(r remoteData, q *Question) error {
 
 // remoteID returns the id of the run that answers a question of a run: it sorts by the time of that run.
 func remoteID(run, question string) string {
-	const timed, random = 9, 10
-	id, sum := []byte(run[:min(timed, len(run))]), sha256.Sum256([]byte(run+"\x00"+question))
-	for _, c := range sum[:random] {
-		id = append(id, idAlphabet[c&31])
-	}
-	return string(id)
+	const length = 10
+	return run[:min(idTime, len(run))] + hashID(length, run, question)
 }
 
 // RemoteCallOf returns the call of a question of Remote; ok is false for any other question.

@@ -347,7 +347,7 @@ func testChainOfItself(t *testing.T, f *fleet) {
 	f.addAgent("loop", "echo '{}'\n", "  - {run: loop done}\n")
 	s := f.join(Options{})
 	set := f.enableAgent(s, "loop", trigger.Budget{})
-	tick := journal.Tick{Trigger: "loop/run", Key: "deep", Time: time.Now(), Run: trigger.NameRun("loop/run", "deep", time.Now()), State: journal.TickWaiting}
+	tick := journal.Tick{Trigger: "loop/run", Key: "deep", Time: time.Now(), Run: graph.DeriveID(time.Now(), "loop/run", "deep"), State: journal.TickWaiting}
 	in := trigger.Input{Depth: maxChain}
 	if err := in.Encode(&tick); err != nil {
 		t.Fatal(err)
@@ -389,7 +389,7 @@ func testCannotStart(t *testing.T, f *fleet) {
 	f.write(filepath.Join(dir, "replies.yaml"), "- text: a\n")
 	s := f.join(Options{})
 	set := f.enableAgent(s, "talk", trigger.Budget{})
-	tick := journal.Tick{Trigger: "talk/event", Key: "bad", Time: time.Now(), Run: trigger.NameRun("talk/event", "bad", time.Now()), State: journal.TickWaiting}
+	tick := journal.Tick{Trigger: "talk/event", Key: "bad", Time: time.Now(), Run: graph.DeriveID(time.Now(), "talk/event", "bad"), State: journal.TickWaiting}
 	in := trigger.Input{Failures: maxFailures - 1} // and a model needs a prompt
 	if err := in.Encode(&tick); err != nil {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 
 	"raddle.dev/agent"
 	"raddle.dev/flow/spec"
+	"raddle.dev/graph"
 	"raddle.dev/graph/journal"
 	"raddle.dev/internal/base/failure"
 	"raddle.dev/internal/base/jsonvalue"
@@ -72,7 +73,7 @@ func (t *Trigger) NewTick(key string, at time.Time, data *jsonvalue.Object, in I
 		Trigger: t.ID(),
 		Key:     key,
 		Time:    at,
-		Run:     NameRun(t.ID(), key, at),
+		Run:     graph.DeriveID(at, t.ID(), key),
 		State:   journal.TickWaiting,
 	}
 	return tick, in.Encode(&tick)
@@ -225,7 +226,7 @@ func (s *Set) FireNow(ctx context.Context, id, key string, data []byte) (run str
 	if t.Schedule != nil {
 		tick, err = t.NewScheduleTick(now)
 		tick.Key = "now:" + key
-		tick.Run = NameRun(t.ID(), tick.Key, now)
+		tick.Run = graph.DeriveID(now, t.ID(), tick.Key)
 	} else {
 		values, readErr := readData(data)
 		if readErr != nil {

@@ -18,7 +18,6 @@ import (
 	"raddle.dev/agent"
 	"raddle.dev/flow"
 	"raddle.dev/flow/spec"
-	"raddle.dev/graph"
 	"raddle.dev/graph/journal"
 	"raddle.dev/internal/base/failure"
 	"raddle.dev/internal/process/app"
@@ -291,23 +290,6 @@ func (s *Set) ConfirmFiles(ctx context.Context, t *Trigger) (ok bool, err error)
 		return !elsewhere, nil
 	}
 	return false, s.turnOff(ctx, t, "its files have changed since it was enabled: "+changes)
-}
-
-// idAlphabet are the characters of ids of runs, and where the time in them ends.
-const (
-	idAlphabet = "0123456789abcdefghjkmnpqrstvwxyz"
-	idTime     = 9
-)
-
-// NameRun returns the id of the run that a tick starts: always the same one, and of no other run. It sorts by the time
-// of the tick.
-func NameRun(trigger, key string, at time.Time) string {
-	id := []byte(graph.NewID(at))
-	sum := sha256.Sum256([]byte(trigger + "\x00" + key))
-	for i := idTime; i < len(id); i++ {
-		id[i] = idAlphabet[sum[i]%byte(len(idAlphabet))]
-	}
-	return string(id)
 }
 
 // hashSources returns a short hash of files by their names and contents.

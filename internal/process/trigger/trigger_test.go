@@ -281,20 +281,6 @@ func TestForeignTextIsMarked(t *testing.T) {
 	}
 }
 
-func TestNameRun(t *testing.T) {
-	t.Parallel()
-	at := time.Unix(1_790_000_000, 0)
-	one := NameRun("a/b", "k", at)
-	if other := NameRun("a/b", "k", at); one != other || len(one) != 20 {
-		t.Errorf("%s, then %s", one, other)
-	}
-	for _, other := range []string{NameRun("a/c", "k", at), NameRun("a/b", "l", at), NameRun("a", "bk", at)} {
-		if other == one || other[:9] != one[:9] {
-			t.Errorf("another run is %s, and one is %s", other, one)
-		}
-	}
-}
-
 func TestLimitBy(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
