@@ -26,8 +26,8 @@ func Await[T any](ctx context.Context, w EventWait) (T, error) {
 	switch {
 	case !ok:
 		return zero, errors.New("graph: Await needs the context of a node")
-	case w.Name == "":
-		return zero, errors.New("graph: Await needs the name of an event")
+	case w.Name == "" || len(w.Name) > MaxEventName:
+		return zero, fmt.Errorf("graph: the name of an event has 1 to %d bytes, not %d", MaxEventName, len(w.Name))
 	}
 	if f := value.StorageOf(reflect.TypeFor[T]()).Reply; f != nil {
 		return zero, fmt.Errorf("the event %q: its data: %w", w.Name, f)
@@ -39,9 +39,12 @@ func Await[T any](ctx context.Context, w EventWait) (T, error) {
 	return askFor[T](a, Ask{Name: name, Kind: KindEvent, Prompt: "waits for the event " + w.Name, Data: w, Deadline: w.Deadline})
 }
 
+// MaxEventName is the length of the longest name of an event, in bytes.
+const MaxEventName = 200
+
 // An EventWait says for which event Await waits.
 type EventWait struct {
-	// Name is the name of the event. It is not empty.
+	// Name is the name of the event. It has 1 to MaxEventName bytes.
 	Name string `json:"name"`
 
 	// Match holds members that the data of the event must have, with the same values; numbers are the same if they are

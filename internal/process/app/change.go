@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"time"
 
 	"raddle.dev/graph"
 	"raddle.dev/internal/storage/runs"
@@ -42,12 +41,8 @@ func (p *Process) cancelRun(ctx context.Context, id string) (runs.Point, error) 
 	if err != nil {
 		return runs.Point{}, err
 	}
-	driven, err := runs.IsDriven(ctx, p.Runs, detail.Run)
-	if err == nil && driven && p.stopElsewhere(ctx, detail.Run) == nil {
-		for end := time.Now().Add(letterPatience); driven && err == nil && time.Now().Before(end) && ctx.Err() == nil; {
-			time.Sleep(replyPoll)
-			driven, err = runs.IsDriven(ctx, p.Runs, detail.Run)
-		}
+	if driven, err := runs.IsDriven(ctx, p.Runs, detail.Run); err == nil && driven {
+		p.stopElsewhere(ctx, detail.Run)
 	}
 	return p.Runs.CancelRun(ctx, id)
 }

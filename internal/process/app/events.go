@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"raddle.dev/graph"
@@ -90,8 +91,10 @@ func (p *Process) SendEvent(ctx context.Context, req EventRequest, resume Contin
 	return sent, failed
 }
 
-// maxEventLife is the longest time for which an event is kept.
-const maxEventLife = 365 * 24 * time.Hour
+const (
+	maxEventLife = 365 * 24 * time.Hour // for which an event is kept
+	maxEventKey  = 300                  // bytes
+)
 
 // prepareEvent checks a request and returns its event, without secrets.
 func (p *Process) prepareEvent(ctx context.Context, req *EventRequest) (*mail.Event, error) {
@@ -100,6 +103,8 @@ func (p *Process) prepareEvent(ctx context.Context, req *EventRequest) (*mail.Ev
 	switch {
 	case strings.TrimSpace(req.Name) == "":
 		return nil, failure.NewUsage("name it as `event:` of the node does that waits for it", "the event has no name")
+	case len(req.Name) > graph.MaxEventName || len(req.Key) > maxEventKey:
+		return nil, failure.NewUsage("shorten them", "the name of an event has at most %d bytes, and its key %d", graph.MaxEventName, maxEventKey)
 	case !json.Valid([]byte(data)):
 		return nil, failure.NewUsage(`write it for example as '{"order": 7}'`, "the data of the event is not JSON")
 	case life < time.Second || life > maxEventLife:
@@ -178,7 +183,7 @@ func (p *Process) giveEvent(ctx context.Context, box mail.Box, e *mail.Event, w 
 		err = nil // something else was faster
 	}
 	e.Taken = before
-	return cmp.Or(err, box.PutEvent(ctx, e, e.RestOfLife(time.Now())))
+	return errors.Join(err, box.PutEvent(ctx, e, e.RestOfLife(time.Now())))
 }
 
 // checkWait reports whether a question waits for an event like this one, and whether its run is over. A question that is
@@ -241,7 +246,9 @@ func (r *Run) withEvents(ctx context.Context, p *Process, next graph.Reply) grap
 		if !ok {
 			return nil, false
 		}
-		data, ok, err := p.takeEvent(ctx, &mail.Wait{Event: w.Name, Run: r.ID, Question: q.ID}, &w)
+		wait := mail.Wait{Event: w.Name, Run: r.ID, Question: q.ID}
+		r.waits.add(wait)
+		data, ok, err := p.takeEvent(ctx, &wait, &w)
 		if err != nil && p.Log != nil {
 			p.Log.Warn("events that came before cannot be read", "run", r.ID, "event", w.Name, "error", err)
 		}
@@ -275,17 +282,58 @@ func (p *Process) takeEvent(ctx context.Context, wait *mail.Wait, w *graph.Event
 			if err := box.PutEvent(ctx, e, e.RestOfLife(time.Now())); err != nil {
 				return nil, false, err
 			}
-			now, _, err := box.ReadEvent(ctx, e.Name, e.Key)
-			if err != nil {
-				return nil, false, err
-			}
-			if !slices.Contains(now.Taken, mine) {
-				continue // another run was faster
+			// another run may have been faster; if the store does not say that, the event is this one's
+			if now, _, err := box.ReadEvent(ctx, e.Name, e.Key); err == nil && !slices.Contains(now.Taken, mine) {
+				continue
 			}
 		}
 		return e.Data, true, box.RemoveWait(ctx, wait)
 	}
 	return nil, false, nil
+}
+
+// A waitList holds the events for which a run waits. It is safe for concurrent use.
+type waitList struct {
+	mu   sync.Mutex
+	list []mail.Wait
+}
+
+func (l *waitList) add(w mail.Wait) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.list = append(l.list, w)
+}
+
+// forgetWaits removes the notes of questions that wait no more after a drive with this result. What it does not remove
+// goes when an event with the name is sent after the end of the run.
+func (r *Run) forgetWaits(ctx context.Context, res graph.Result) {
+	if res.Status != graph.Waiting && !res.Status.Final() {
+		return
+	}
+	r.waits.mu.Lock()
+	defer r.waits.mu.Unlock()
+	list := r.waits.list
+	for i := range r.Questions {
+		if w, ok := graph.EventWaitOf(&r.Questions[i]); ok {
+			list = append(list, mail.Wait{Event: w.Name, Run: r.ID, Question: r.Questions[i].ID})
+		}
+	}
+	if len(list) == 0 {
+		return
+	}
+	r.waits.list = nil
+	box, err := r.process.openMail()
+	if err != nil {
+		return
+	}
+	for i := range list {
+		w := &list[i]
+		if slices.ContainsFunc(res.Questions, func(q graph.Question) bool { return q.ID == w.Question }) {
+			r.waits.list = append(r.waits.list, *w)
+			continue
+		}
+		_ = box.RemoveWait(context.WithoutCancel(ctx), w)
+	}
 }
 
 // ListEvents returns the events with a name that are kept, the newest first; with an empty name, all.

@@ -322,6 +322,9 @@ func TestSendAnswersToARunThatAsks(t *testing.T) {
 		_, err := run.Drive(context.Background(), Driver{Ask: func(ctx context.Context, _ []graph.Question) ([]graph.Answer, bool, error) {
 			close(asked)
 			<-ctx.Done()
+			if cause := context.Cause(ctx); !errors.Is(cause, ErrAnsweredElsewhere) {
+				t.Errorf("the question has ended because of %v", cause)
+			}
 			return nil, true, ctx.Err()
 		}})
 		done <- err
@@ -339,6 +342,82 @@ func TestSendAnswersToARunThatAsks(t *testing.T) {
 	}
 	if got := outputOf(t, b, run.ID); got != "done well done" {
 		t.Errorf("the run is %s", got)
+	}
+}
+
+// A run that is cancelled from elsewhere while it asks has no answer from there.
+func TestCancelARunThatAsks(t *testing.T) {
+	a, b, work := shop(t)
+	testfile.WriteFile(t, filepath.Join(work, "asker", "graph.yaml"), asker)
+	run, err := a.StartRun(Request{Agent: "./asker"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := make(chan bool)
+	causes := make(chan error, 1)
+	done := make(chan error, 1)
+	go func() {
+		defer run.Close()
+		_, err := run.Drive(context.Background(), Driver{Ask: func(ctx context.Context, _ []graph.Question) ([]graph.Answer, bool, error) {
+			close(asked)
+			<-ctx.Done()
+			causes <- context.Cause(ctx)
+			return nil, true, ctx.Err()
+		}})
+		done <- err
+	}()
+	<-asked
+	if _, err := RecordChange(t.Context(), b, RunChange{ID: run.ID, Cancel: true}); err != nil {
+		t.Fatal(err)
+	}
+	if cause := <-causes; cause == nil || errors.Is(cause, ErrAnsweredElsewhere) {
+		t.Errorf("the question has ended because of %v", cause)
+	}
+	<-done
+	if got := outputOf(t, b, run.ID); !strings.HasPrefix(got, "abandoned") {
+		t.Errorf("the run is %s", got)
+	}
+}
+
+// What a run waited for is forgotten when its question is answered, whoever has done that.
+func TestWaitsAreForgotten(t *testing.T) {
+	a, b, _ := shop(t)
+	box, err := a.openMail()
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := func() int {
+		list, err := box.ListWaits(t.Context(), "paid")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(list)
+	}
+	id := park(t, a, "twice", "")
+	if n := count(); n != 1 {
+		t.Errorf("%d questions wait, want 1", n)
+	}
+	for _, answered := range []struct {
+		question string
+		left     int
+	}{{"one", 1}, {"two", 0}} {
+		if err := driveHere(b)(t.Context(), id, []graph.Answer{{ID: answered.question, Value: map[string]any{"method": "by hand"}}}); err != nil {
+			t.Fatal(err)
+		}
+		if n := count(); n != answered.left {
+			t.Errorf("after %s %d questions wait, want %d", answered.question, n, answered.left)
+		}
+	}
+}
+
+// An event without a name that a store can keep is refused.
+func TestSendEventWithAWrongName(t *testing.T) {
+	a, _, _ := shop(t)
+	for _, req := range []EventRequest{{Name: " "}, {Name: strings.Repeat("x", 201)}, {Name: "paid", Key: strings.Repeat("x", 301)}} {
+		_, err := a.SendEvent(t.Context(), req, driveHere(a))
+		if wrong, ok := errors.AsType[*failure.Error](err); !ok || wrong.Kind != failure.Usage {
+			t.Errorf("%q with the key %q: %v", req.Name, req.Key, err)
+		}
 	}
 }
 

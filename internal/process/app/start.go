@@ -116,7 +116,7 @@ type Run struct {
 type reachable struct {
 	process *Process               // that drives the run; nil: none does
 	asking  atomic.Pointer[asking] // while Driver.Ask asks; nil: it does not
-	end     atomic.Pointer[func()] // stops the drive that works, which can be continued
+	waits   waitList               // for events
 }
 
 // parked is how a run stood before it was resumed.
@@ -476,9 +476,8 @@ func (r *Run) Drive(ctx context.Context, d Driver) (res graph.Result, err error)
 		stopped, stop := context.WithCancel(ctx)
 		defer stop()
 		ctx = stopped
-		end := func() { stop() }
-		r.end.Store(&end)
-		defer r.process.postman.serveRun(r.process, r)()
+		defer r.process.postman.serveRun(r.process, r, stop)()
+		defer func() { r.forgetWaits(ctx, res) }()
 	}
 	tempdir.RemoveStale()
 	jobs := runs.FamilyOf(r.Thread)

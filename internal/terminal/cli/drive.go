@@ -107,7 +107,7 @@ func (d *drivenRun) driveRun() (graph.Result, error) {
 			d.foreground.working.Store(false)
 			defer d.foreground.working.Store(true)
 			answers, park, err := ask.answerQuestions(asking, open)
-			if ctx.Err() != nil && d.stop.asking.Err() == nil {
+			if errors.Is(context.Cause(ctx), app.ErrAnsweredElsewhere) {
 				d.console.PrintNote("raddle: answered elsewhere")
 			}
 			return answers, park, err
