@@ -322,7 +322,7 @@ func (w *triggerWork) isWorking(ctx context.Context, run, of string) (bool, erro
 func (w *triggerWork) findBudget(ctx context.Context, t *trigger.Trigger, tick *journal.Tick) (budget *agent.Limits, used string, err error) {
 	limit := t.Budget.Run
 	if day := t.Budget.Day; day != (agent.Limits{}) {
-		ticks, err := w.set.Store.ListTicks(ctx, t.ID(), ticksRead)
+		ticks, err := w.listSince(ctx, t.ID(), tick.Time.Add(-budgetTime))
 		if err != nil {
 			return nil, "", err
 		}
@@ -341,6 +341,16 @@ func (w *triggerWork) findBudget(ctx context.Context, t *trigger.Trigger, tick *
 		return nil, "", nil
 	}
 	return &limit, "", nil
+}
+
+// listSince returns the ticks of a trigger since a time, all of them, and perhaps earlier ones.
+func (w *triggerWork) listSince(ctx context.Context, id string, since time.Time) ([]journal.Tick, error) {
+	for most := ticksRead; ; most *= 2 {
+		ticks, err := w.set.Store.ListTicks(ctx, id, most)
+		if err != nil || len(ticks) < most || ticks[most-1].Time.Before(since) {
+			return ticks, err
+		}
+	}
 }
 
 // settleRuns records how runs of triggers have ended.
@@ -446,6 +456,3 @@ func (w *triggerWork) noteEnd(ctx context.Context, t *trigger.Trigger, info *run
 	_, err = w.set.Store.AddTicks(ctx, nil, []journal.Tick{tick})
 	return err
 }
-
-// Triggers returns the triggers of the store. The error says that it keeps none.
-func (s *Service) Triggers() (*trigger.Set, error) { return trigger.Open(s.process) }

@@ -17,7 +17,6 @@ import (
 	"raddle.dev/graph"
 	"raddle.dev/graph/journal"
 	"raddle.dev/internal/process/trigger"
-	"raddle.dev/internal/testkit/pgtest"
 )
 
 // triggerTests are the tests of triggers, which every store that keeps them must pass.
@@ -32,30 +31,15 @@ var triggerTests = map[string]func(t *testing.T, f *fleet){
 	"Chain":          testChain,
 	"Loop":           testChainOfItself,
 	"Budget":         testDailyBudget,
+	"BusyDay":        testBudgetOfABusyDay,
 	"CannotStart":    testCannotStart,
 	"ChangedFile":    testChangedFile,
 	"NoWorkerNoTick": testNoWorkerNoTick,
 }
 
-func TestTriggers(t *testing.T) {
-	t.Parallel()
-	for name, test := range triggerTests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			test(t, newFileFleet(t))
-		})
-	}
-}
+func TestTriggers(t *testing.T) { testFileFleets(t, triggerTests) }
 
-func TestExtraTriggers(t *testing.T) {
-	t.Parallel()
-	for name, test := range triggerTests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			test(t, &fleet{newWorld(t), pgtest.NewDatabase(t)})
-		})
-	}
-}
+func TestExtraTriggers(t *testing.T) { testServerFleets(t, triggerTests) }
 
 // addAgent writes a graph with a script and triggers.
 func (f *fleet) addAgent(name, script, triggers string) {
@@ -78,7 +62,7 @@ func (f *fleet) enableAgent(s *Service, name string, budget trigger.Budget) *tri
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	set, err := s.Triggers()
+	set, err := trigger.Open(s.process)
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -242,7 +226,7 @@ const ticksName = "ticks"
 
 // serveTicks returns when no tick is left that could start a run, and no run works.
 func serveTicks(ctx context.Context, s *Service) error {
-	set, err := s.Triggers()
+	set, err := trigger.Open(s.process)
 	if err != nil {
 		return err
 	}
@@ -379,6 +363,45 @@ func testDailyBudget(t *testing.T, f *fleet) {
 	}
 	if !strings.Contains(list[1].Note, "budget") || list[2].Note != "the budget of 24 hours is used up: 3 of 3 calls" {
 		t.Errorf("the ticks are %+v", list)
+	}
+}
+
+// What was spent in 24 hours counts, however many ticks have come since.
+func testBudgetOfABusyDay(t *testing.T, f *fleet) {
+	f.addAgent("pulse", working, "  - {event: go}\n")
+	s := f.join(Options{})
+	set := f.enableAgent(s, "pulse", trigger.Budget{Day: agent.Limits{Calls: 3}})
+	now := time.Now()
+	var ticks []journal.Tick
+	for i := range ticksRead + 5 {
+		tick := journal.Tick{Trigger: "pulse/event", Key: fmt.Sprint(i), Time: now.Add(time.Duration(i-2*ticksRead) * time.Second), State: trigger.Skipped}
+		if i == 0 { // the oldest one
+			tick.Run = graph.DeriveID(tick.Time, tick.Trigger, tick.Key)
+			tick.State = "done"
+			if err := (&trigger.Input{Spent: agent.Limits{Calls: 3}}).Encode(&tick); err != nil {
+				t.Fatal(err)
+			}
+		}
+		ticks = append(ticks, tick)
+	}
+	if _, err := set.Store.AddTicks(t.Context(), nil, ticks); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := set.FireEvent(t.Context(), "go", "next", nil); err != nil {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(twoLeases); ; f.pause() {
+		list, err := set.Store.ListTicks(t.Context(), "pulse/event", 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if list[0].State == journal.TickWaiting && time.Now().Before(end) {
+			continue
+		}
+		if list[0].State != trigger.Skipped || !strings.Contains(list[0].Note, "3 of 3 calls") {
+			t.Errorf("the tick is %+v", list[0])
+		}
+		return
 	}
 }
 

@@ -48,9 +48,14 @@ var workerTests = map[string]func(t *testing.T, f *fleet){
 	"WakingOfTheKilled": testWakingOfTheKilled,
 }
 
-func TestWorkers(t *testing.T) {
+func TestWorkers(t *testing.T) { testFileFleets(t, workerTests) }
+
+func TestExtraWorkers(t *testing.T) { testServerFleets(t, workerTests) }
+
+// testFileFleets runs tests, each with a store in a file of its own.
+func testFileFleets(t *testing.T, tests map[string]func(t *testing.T, f *fleet)) {
 	t.Parallel()
-	for name, test := range workerTests {
+	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			test(t, newFileFleet(t))
@@ -58,9 +63,10 @@ func TestWorkers(t *testing.T) {
 	}
 }
 
-func TestExtraWorkers(t *testing.T) {
+// testServerFleets runs tests, each with a database of its own.
+func testServerFleets(t *testing.T, tests map[string]func(t *testing.T, f *fleet)) {
 	t.Parallel()
-	for name, test := range workerTests {
+	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			test(t, &fleet{newWorld(t), pgtest.NewDatabase(t)})

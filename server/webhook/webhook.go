@@ -56,7 +56,7 @@ type handler struct {
 
 // NewHandler returns what answers the requests of a service. On a store that keeps no triggers it knows no path.
 func NewHandler(s *server.Service, log *slog.Logger) http.Handler {
-	set, err := s.Triggers()
+	set, err := trigger.Open(s.Process())
 	if err != nil {
 		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { refuseRequest(w, errUnknown) })
 	}

@@ -271,3 +271,31 @@ func (r *reader) takeCommand(name, from string, text []byte) {
 	}
 	r.takeFile(kindCommand, name, from, r.makePath("commands", name+".md"), text, strings.Join(notes, "; "))
 }
+
+// takeCommandText takes a command that is written in another form.
+func (r *reader) takeCommandText(name, from, description, prompt string) {
+	var head strings.Builder
+	if description != "" {
+		text, err := agentfile.WriteConfig(agentfile.Field{Key: "description", Value: strings.Join(strings.Fields(description), " ")})
+		if err == nil {
+			head.WriteString("---\n" + string(text) + "---\n\n")
+		}
+	}
+	r.takeCommand(name, from, []byte(head.String()+strings.TrimSpace(prompt)+"\n"))
+}
+
+// readDotenv names the variables of the file .env, whose values may be secrets.
+func (r *reader) readDotenv() {
+	text, ok := r.readText(".env", largestText)
+	if !ok {
+		return
+	}
+	var names []string
+	for line := range strings.Lines(string(text)) {
+		name, _, assigned := strings.Cut(strings.TrimPrefix(strings.TrimSpace(line), "export "), "=")
+		if assigned && !strings.HasPrefix(name, "#") && isName(name) {
+			names = append(names, strings.TrimSpace(name))
+		}
+	}
+	r.leaveThing(kindKey, ".env", ".env", "values are not copied; set "+strings.Join(names, ", ")+", or write a .env in raddle's directory")
+}

@@ -205,3 +205,27 @@ func addFields(fields map[string]any, key string, more map[string]any) {
 	maps.Copy(table, more)
 	fields[key] = table
 }
+
+// setHeaders sets headers of every request of a client, without secrets.
+func (r *reader) setHeaders(c *client, headers map[string]string) {
+	h := &secretHider{server: c.name}
+	own := map[string]any{}
+	for name, value := range h.hideTable(headers) {
+		own[name] = value
+	}
+	c.fields["extra_headers"] = own
+	if len(h.variables) > 0 {
+		c.addNote("set " + strings.Join(h.variables, ", ") + ": secrets are not copied")
+	}
+}
+
+// setModelNames sets the models of a client by their names.
+func (r *reader) setModelNames(c *client, names []string) {
+	if c.fields["type"] == "openai-compatible" && len(names) > 0 {
+		var models []any
+		for _, name := range names {
+			models = append(models, map[string]any{"name": name})
+		}
+		c.fields["models"] = models
+	}
+}

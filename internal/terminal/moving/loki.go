@@ -21,7 +21,7 @@ func readLoki(r *reader) {
 		groups = t.getTexts("mapping_tools")
 		r.readLokiConfig(t)
 	}
-	r.readLokiEnv()
+	r.readDotenv()
 	r.readLokiAgents(groups)
 	for _, path := range r.listFiles("roles", ".md") {
 		r.takeRole(path, groups)
@@ -113,22 +113,6 @@ func (r *reader) takeSetting(from, name, key, value, why string) {
 // takeEntry takes a key of config.yaml that has more than one value.
 func (r *reader) takeEntry(from, key string, value any) {
 	r.takeThing(kindSetting, key, from, config.FileName+": "+key, entryPart{name: key, fields: value}, "")
-}
-
-// readLokiEnv names the variables of the file .env, whose values may be secrets.
-func (r *reader) readLokiEnv() {
-	text, ok := r.readText(".env", largestText)
-	if !ok {
-		return
-	}
-	var names []string
-	for line := range strings.Lines(string(text)) {
-		name, _, assigned := strings.Cut(strings.TrimPrefix(strings.TrimSpace(line), "export "), "=")
-		if assigned && !strings.HasPrefix(name, "#") && isName(name) {
-			names = append(names, strings.TrimSpace(name))
-		}
-	}
-	r.leaveThing(kindKey, ".env", ".env", "values are not copied; set "+strings.Join(names, ", ")+", or write a .env in raddle's directory")
 }
 
 // readLokiAgents reads the agents: directories with a config.yaml or a graph.yaml. Those of aichat have an index.yaml
