@@ -152,6 +152,9 @@ func (r *Run) hasAnswer(ctx context.Context, question string) bool {
 // ErrAnsweredElsewhere is the cause of the end of the context of Driver.Ask when answers have come from elsewhere.
 var ErrAnsweredElsewhere = errors.New("answered elsewhere")
 
+// ErrStoppedElsewhere is in the error of Drive when another process has stopped it, because it ends the run.
+var ErrStoppedElsewhere = errors.New("another process has stopped it, to end it")
+
 // An asking is a call of Driver.Ask, which ends when answers come from elsewhere.
 type asking struct {
 	mu     sync.Mutex

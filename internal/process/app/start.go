@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"maps"
 	"path/filepath"
@@ -473,10 +474,15 @@ func (r *Run) Drive(ctx context.Context, d Driver) (res graph.Result, err error)
 	defer release()
 	if r.process != nil {
 		d.Reply = r.withEvents(ctx, r.process, d.Reply)
-		stopped, stop := context.WithCancel(ctx)
-		defer stop()
+		stopped, stop := context.WithCancelCause(ctx)
+		defer stop(nil)
 		ctx = stopped
-		defer r.process.postman.serveRun(r.process, r, stop)()
+		defer func() {
+			if errors.Is(context.Cause(stopped), ErrStoppedElsewhere) && !res.Status.Final() {
+				err = &failure.Error{Kind: failure.Stale, Err: fmt.Errorf("run %s: %w", r.ID, ErrStoppedElsewhere), Next: "raddle runs show " + r.ID}
+			}
+		}()
+		defer r.process.postman.serveRun(r.process, r, func() { stop(ErrStoppedElsewhere) })()
 		defer func() { r.forgetWaits(ctx, res) }()
 	}
 	tempdir.RemoveStale()

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -265,7 +266,7 @@ func (d *drivenRun) driveExitCode(res graph.Result, err error) int {
 		}
 	case graph.Paused, graph.Canceled:
 		switch {
-		case errors.As(err, new(*graph.DisplacedError)):
+		case endedElsewhere(err):
 			return ending.CodeOf(err)
 		case signal != nil:
 			return ending.SignalCode(signal)
@@ -277,6 +278,11 @@ func (d *drivenRun) driveExitCode(res graph.Result, err error) int {
 		return ending.CodeOf(err)
 	}
 	return ending.StatusCode(res.Status)
+}
+
+// endedElsewhere reports whether a drive has stopped because of what another process did with its run.
+func endedElsewhere(err error) bool {
+	return errors.As(err, new(*graph.DisplacedError)) || errors.Is(err, app.ErrStoppedElsewhere)
 }
 
 // reportOutcome writes the result to standard output and the rest to standard error.
@@ -373,12 +379,12 @@ func (d *drivenRun) printNotice(o driveOutcome) error {
 			return ending.Silent{Code: o.code}
 		}
 		if o.err != nil {
-			return &ending.Error{Code: o.code, Err: o.err, Next: d.retryHint(o.err)}
+			return &ending.Error{Code: o.code, Err: o.err, Next: cmp.Or(ending.NextStep(d.process, o.err), d.retryHint(o.err))}
 		}
 		parkNotice(d.console, d.run, o.res, d.shown)
 		return ending.Silent{Code: o.code}
 	case graph.Paused, graph.Canceled:
-		if errors.As(o.err, new(*graph.DisplacedError)) {
+		if endedElsewhere(o.err) {
 			return &ending.Error{Code: o.code, Err: o.err, Next: ending.NextStep(d.process, o.err)}
 		}
 		text := "raddle: run " + id + " was stopped"

@@ -214,9 +214,9 @@ func TestCancelStopsTheDriver(t *testing.T) {
 	_ = g.arrive() // and is never let go
 	run := w.runs()[0].Run
 	cancel, said := w.begin("runs", "cancel", run)
-	c.await(t, "was stopped, and is saved")
-	if got := wait(t, cmd); got != 130 {
-		t.Errorf("the driver: exit code %d, want 130\n%s", got, c)
+	c.await(t, "another process has stopped it, to end it")
+	if got := wait(t, cmd); got != 8 {
+		t.Errorf("the driver: exit code %d, want 8\n%s", got, c)
 	}
 	if got := wait(t, cancel); got != 0 {
 		t.Errorf("cancel: exit code %d\n%s", got, said)
