@@ -303,7 +303,7 @@ nodes:
 	}
 }
 
-// After a reply in a branch that is no JSON, and two of the extractor, the resumed run asks the model again; after an output of an agent, the extractor.
+// After a reply in a branch that is not JSON, and two of the extractor, the resumed run asks the model again; after an output of an agent, the extractor.
 func TestBadRepliesAreAskedForAgain(t *testing.T) {
 	const schema = `output_schema: {type: object, properties: {kind: {type: string}}}`
 	for name, branch := range map[string]string{

@@ -112,7 +112,7 @@ func ExampleNewID() {
 	// Output: 20 1kjq0jcb0 1kjq0jcb1 true
 }
 
-// A run that sleeps needs no process: whoever resumes it at its time, or later, continues it.
+// A run that sleeps needs no process: any process may resume it, at its time or later.
 func ExampleSleep() {
 	remind := func(ctx context.Context, _ graph.State) (graph.Update, error) {
 		if err := graph.Sleep(ctx, 48*time.Hour); err != nil {

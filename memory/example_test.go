@@ -14,7 +14,7 @@ import (
 // A node keeps a value for the user of the run. The next run of this user reads it, and no other
 // does. Inside graph.Do a value is read and written once, also when the node runs again.
 func Example() {
-	st := memory.New() // store/sqlite, store/postgres and store/redis keep values beside runs
+	st := memory.New() // store/sqlite, store/postgres and store/redis keep values next to runs
 	city := graph.Last[string]("city")
 	node := func(ctx context.Context, s graph.State) (graph.Update, error) {
 		mine := memory.UserNamespace(graph.UserOf(ctx))

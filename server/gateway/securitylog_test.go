@@ -78,7 +78,7 @@ func TestTheLogCannotBeFilled(t *testing.T) {
 	for _, e := range readLog(t, g) {
 		count[e.Event]++
 	}
-	const slack = 10 // the minute goes on while the test works
+	const slack = 10 // the minute continues during the test
 	for event, n := range count {
 		if n > maxOfKind+slack {
 			t.Errorf("%d entries %s", n, event)

@@ -13,7 +13,7 @@ import (
 	"raddle.dev/internal/testkit/testneed"
 )
 
-// addLetters adds an agent that asks a model about twelve items, sums up with a script, and asks the model again.
+// addLetters adds an agent that asks a model about twelve items, adds the replies with a script, and asks the model again.
 func addLetters(t *testing.T, home *clienttest.Home) {
 	home.AddAgent(t, "letters", map[string]string{
 		"graph.yaml": `

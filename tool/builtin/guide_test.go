@@ -19,7 +19,7 @@ func TestEveryToolIsInTheGuide(t *testing.T) {
 	rows := map[string]string{}
 	for line := range strings.Lines(string(guide)) {
 		names, isRow := strings.CutPrefix(line, "| ")
-		if !isRow { // a tool that is told of in a sentence
+		if !isRow { // a tool that a sentence describes
 			names, _, _ = strings.Cut(line, " ")
 		}
 		names, _, _ = strings.Cut(names, " |")

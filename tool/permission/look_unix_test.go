@@ -47,7 +47,7 @@ func TestDecisionsEndWithTheirContext(t *testing.T) {
 	stopped := errors.New("the run was ended")
 	read := make(chan error, 1)
 	go func() {
-		_, err := os.ReadFile(begun) // returns when git has begun
+		_, err := os.ReadFile(begun) // returns when git has started
 		cancel(stopped)
 		read <- err
 	}()

@@ -381,7 +381,7 @@ func TestCancelARunThatAsks(t *testing.T) {
 	}
 }
 
-// What a run waited for is forgotten when its question is answered, whoever has done that.
+// What a run waited for is forgotten when its question is answered, by any process.
 func TestWaitsAreForgotten(t *testing.T) {
 	a, b, _ := shop(t)
 	box, err := a.openMail()

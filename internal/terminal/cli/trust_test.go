@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// bringsAlong is a directory with rules, servers and skills that nobody named.
+// bringsAlong is a directory with rules, servers and skills that the user has not named.
 const bringsAlong = `
 -- dev/config.yaml --
 name: dev
@@ -80,7 +80,7 @@ func TestTrustInADirectory(t *testing.T) {
 	s.ends(0, "RESULT=seen.")
 }
 
-// A file that is removed, one that is long and one that is no text are named.
+// A file that is removed, a long one and a binary one are named.
 func TestTrustShowsWhatHasNoDiff(t *testing.T) {
 	t.Parallel()
 	w := newWorkplace(t, bringsAlong)
