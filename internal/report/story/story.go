@@ -26,6 +26,7 @@ import (
 type Describer struct {
 	agents map[string]string // names of spawned agents by their ids
 	lead   string            // name of the agent of the run
+	events []string          // ids of the questions that wait for an event and not for an answer
 }
 
 // NewDescriber returns a Describer of one run. Spawned agents get their name, and a number if several have it.
@@ -34,6 +35,9 @@ func NewDescriber(story []runs.Moment, info *runs.Info) *Describer {
 	var ids []string
 	count := map[string]int{}
 	for _, m := range story {
+		if m.Kind == journal.KindQuestion && m.Question.Kind == graph.KindEvent {
+			s.events = append(s.events, m.Question.ID)
+		}
 		for id := range strings.SplitSeq(m.Node, "/") {
 			if name := team.AgentOf(id); name != "" && !slices.Contains(ids, id) {
 				ids = append(ids, id)
@@ -147,17 +151,20 @@ func (s *Describer) describeRecord(m *runs.Moment) string {
 	case journal.KindSnapshot:
 		return ""
 	case journal.KindEnd:
-		return describeEnd(m)
+		return s.describeEnd(m)
 	}
 	return at(m.Kind.String() + " " + m.What)
 }
 
 // describeEnd describes why a drive stopped.
-func describeEnd(m *runs.Moment) string {
+func (s *Describer) describeEnd(m *runs.Moment) string {
 	switch m.What {
 	case graph.Waiting.String():
 		if len(m.Open) == 0 && !m.Due.IsZero() {
 			return "waits for a time"
+		}
+		if len(m.Open) > 0 && !slices.ContainsFunc(m.Open, func(id string) bool { return !slices.Contains(s.events, id) }) {
+			return "waits for an event"
 		}
 		return "waits for an answer"
 	case graph.Failed.String():

@@ -21,9 +21,9 @@ var replacedKeys = map[string]string{
 	"sync_models_url":    "remove it, and use raddle models update ADDRESS",
 	// conversations and roles
 	"save_session":             "remove it: every conversation is saved, and raddle -c continues the last one",
-	"prelude":                  "remove it, and name the agent: raddle chat AGENT",
-	"repl_prelude":             "remove it, and name the agent: raddle chat AGENT",
-	"cmd_prelude":              "remove it, and name the agent: raddle run AGENT",
+	"prelude":                  "remove it, and name the agent or the role: raddle chat AGENT, raddle -r ROLE",
+	"repl_prelude":             "remove it, and name the agent or the role: raddle chat AGENT, raddle -r ROLE",
+	"cmd_prelude":              "remove it, and name the agent or the role: raddle run AGENT, raddle -r ROLE",
 	"agent_prelude":            "write agent_session",
 	"compress_threshold":       "write compression_threshold in the config.yaml of an agent",
 	"compression_threshold":    "write it in the config.yaml of an agent",
@@ -42,7 +42,7 @@ var replacedKeys = map[string]string{
 	"mapping_mcp_servers": "write mcp_servers in the config.yaml of an agent",
 	"function_calling":    "write function_calling_support",
 	"enabled_skills":      "write visible_skills, or enabled_skills in the config.yaml of an agent",
-	"enabled_macros":      "remove it: raddle has no macros; an agent or a graph does their work",
+	"enabled_macros":      "remove it: raddle import takes macros as commands, and a conversation has all of commands/",
 	// secrets
 	"vault_password_file": "remove it, and store keys with: raddle login PROVIDER; values can name variables, as ${NAME}",
 	"secrets_provider":    "remove it, and store keys with: raddle login PROVIDER; api_key_command asks another program",
