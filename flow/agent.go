@@ -60,13 +60,17 @@ func (a *Agent) ValidationFailure() error {
 	return spec.ValidationFailure(a.Findings)
 }
 
-// FindingsForRun returns the findings that are shown when the agent runs: those of the validator only if the file does not
-// disable it.
+// FindingsForRun returns the findings that are shown when the agent runs: those of ListFindings, and of the validator only
+// if the file does not disable it.
 func (a *Agent) FindingsForRun() []strictyaml.Finding {
-	if a.Config != nil || a.File.Settings.ValidateBeforeRun {
+	if a.Config != nil {
 		return a.Findings
 	}
-	return slices.DeleteFunc(slices.Clone(a.Findings), func(f strictyaml.Finding) bool { return f.Class == strictyaml.ClassValidate })
+	list := a.ListFindings()
+	if a.File.Settings.ValidateBeforeRun {
+		return list
+	}
+	return slices.DeleteFunc(slices.Clone(list), func(f strictyaml.Finding) bool { return f.Class == strictyaml.ClassValidate })
 }
 
 // ScriptFiles returns the files that may run as scripts: those of its tools and

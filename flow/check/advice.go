@@ -12,7 +12,13 @@ import (
 // that always fail, settings without effect, and placeholders that never have a
 // value. All findings are warnings.
 func AdviseFile(f *spec.File) []strictyaml.Finding {
-	a := &Adviser{File: f, Report: strictyaml.Report{Class: strictyaml.ClassAdvice}, reached: reachableNodes(f), text: newLocator(f)}
+	a := &Adviser{
+		File:    f,
+		Report:  strictyaml.Report{Class: strictyaml.ClassAdvice},
+		reached: reachableNodes(f),
+		keys:    settableKeys(f),
+		text:    newLocator(f),
+	}
 	a.adviseSettings()
 	a.initialState()
 	for _, n := range f.Nodes {
@@ -33,6 +39,7 @@ type Adviser struct {
 	File    *spec.File
 	text    *locator
 	reached map[string]bool // nodes that a run can reach; all of them if a script can be reached
+	keys    map[string]bool // that the caller, initial_state or a node is known to set
 }
 
 // WarnAt reports a finding about a node.

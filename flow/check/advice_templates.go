@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"raddle.dev/flow/spec"
 	"raddle.dev/internal/base/pattern"
@@ -20,15 +21,44 @@ func (a *Adviser) advisePlaceholders(n *spec.Node) {
 					fmt.Sprintf("{{%s}} never has a value: %s", part.Path.Text, describeMissEffect(u)), "write key, key.member or key[0]")
 			}
 		}
-		if near := nearPlaceholder().FindStringSubmatch(u.Template.Text); near != nil {
-			a.WarnAt(n, n.Source.ItemPositions(u.Field)(u.Item), "template-literal",
-				fmt.Sprintf("%s is not a placeholder and stays as it is", wording.CutText(near[0], 60, "...")), fmt.Sprintf("write {{%s}}", near[1]+near[2]))
-		}
+		a.adviseNearPlaceholders(n, u)
 	}
 }
 
-// nearPlaceholder matches placeholders in the form of other template languages.
-var nearPlaceholder = pattern.CompileLater(`\{\{(?:\s+([\w.\[\]]+)\s*|\s*([\w.\[\]]+)\s+)\}\}`)
+// adviseNearPlaceholders reports texts between double braces that are no placeholders, but look as if they were meant to
+// be: keys with blanks around them, as other template languages have them, and keys with characters that placeholders
+// do not read. Each text is reported once.
+func (a *Adviser) adviseNearPlaceholders(n *spec.Node, u spec.TemplateUse) {
+	seen := map[string]bool{}
+	for _, m := range bracedText().FindAllStringSubmatch(u.Template.Text, -1) {
+		whole := m[0]
+		name := strings.TrimSpace(m[1])
+		if seen[whole] || a.IsFull() || name == "" || spec.ParseTemplate(whole).Parts != nil {
+			continue
+		}
+		seen[whole] = true
+		hint := ""
+		switch {
+		case spec.ParseTemplate("{{"+name+"}}").Keys() != nil:
+			hint = fmt.Sprintf("write {{%s}}", name)
+		case negativeIndex().MatchString(name):
+			hint = "write the index of an item from the start: key[0]"
+		case dashedName().MatchString(name), a.keys[name]:
+			hint = fmt.Sprintf("rename the key, for example to %s: keys in placeholders have letters, digits and _", strings.NewReplacer("-", "_", " ", "_").Replace(name))
+		default:
+			continue
+		}
+		a.WarnAt(n, n.Source.ItemPositions(u.Field)(u.Item), "template-literal",
+			fmt.Sprintf("%s is not a placeholder and stays as it is", wording.CutText(whole, 60, "...")), hint)
+	}
+}
+
+// These match texts that may be meant as placeholders, and the ways in which they are not.
+var (
+	bracedText    = pattern.CompileLater(`\{\{([^{}\n]{1,100})\}\}`)
+	negativeIndex = pattern.CompileLater(`^[A-Za-z_][\w.\[\]]*\[-\d+\]$`)
+	dashedName    = pattern.CompileLater(`^[A-Za-z_]\w*(?:-\w+)+$`)
+)
 
 func describeMissEffect(u spec.TemplateUse) string {
 	if u.Strict {
@@ -41,7 +71,7 @@ func describeMissEffect(u spec.TemplateUse) string {
 // always empty. A script, or a reply with a schema without properties, may set
 // any key; in this case nothing is reported.
 func (a *Adviser) neverSet() {
-	set := settableKeys(a.File)
+	set := a.keys
 	for _, n := range a.File.Nodes {
 		if n.WritesAnyKey() {
 			return

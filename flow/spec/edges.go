@@ -75,13 +75,39 @@ func (f *File) BuildNetwork() *Network {
 				w.next[i] = append(w.next[i], to)
 			}
 		}
-		for _, target := range n.Targets {
-			if to, ok := w.Index[target]; ok {
-				w.chosen[i] = append(w.chosen[i], to)
-			}
-		}
+		w.AddChosen(n.ID, n.Targets)
 	}
 	return w
+}
+
+// AddChosen adds nodes that a node may choose, in addition to its declared targets. Unknown names are left out.
+func (w *Network) AddChosen(node string, targets []string) {
+	i := w.Index[node]
+	for _, target := range targets {
+		if to, ok := w.Index[target]; ok {
+			w.chosen[i] = append(w.chosen[i], to)
+		}
+	}
+}
+
+// FindRoots returns the nodes outside of seen to which no other node outside of seen leads. Of nodes that lead to each
+// other it is the first.
+func (w *Network) FindRoots(seen []bool) []bool {
+	roots := make([]bool, len(seen))
+	covered := slices.Clone(seen)
+	for i := range seen {
+		if covered[i] {
+			continue
+		}
+		for at, reached := range w.ReachableFrom(i) {
+			if reached && !seen[at] {
+				covered[at] = true
+				roots[at] = false
+			}
+		}
+		roots[i] = true
+	}
+	return roots
 }
 
 // ReachableFrom returns, for each node, whether declared edges and declared

@@ -90,7 +90,7 @@ func checkAgent(ctx context.Context, p *app.Process, place app.Place, strict boo
 	agent, err := p.Load(app.LoadRequest{Agent: place.Dir, Strict: strict})
 	if err == nil {
 		for _, a := range agent.Agents() { // also the agents that it runs
-			c.Findings = append(c.Findings, a.Findings...)
+			c.Findings = append(c.Findings, a.ListFindings()...)
 			c.Findings = append(c.Findings, p.Tools.CheckSyntax(ctx, a)...)
 		}
 		c.Findings = append(c.Findings, findRunFaults(agent)...)

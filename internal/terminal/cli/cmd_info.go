@@ -204,7 +204,7 @@ func printAgentInfo(ctx context.Context, con *console.Console, p *app.Process, n
 func reportOn(a *flow.Agent) agentReport {
 	r := agentReport{
 		Agent: a.Name, Dir: a.Dir, Nodes: []nodeReport{}, Variables: []variableReport{}, Tools: []toolReport{}, Skills: []toolReport{}, Starters: a.Starters(),
-		Files: a.Sources(), Findings: append([]strictyaml.Finding{}, a.Findings...),
+		Files: a.Sources(), Findings: append([]strictyaml.Finding{}, a.ListFindings()...),
 	}
 	if c := a.Config; c != nil {
 		r.Name = c.Name

@@ -230,8 +230,8 @@ func (d *Doctor) CheckAgent(name string) *flow.Agent {
 	case err != nil && !noModel && !noValue:
 		d.addError("agent", "", err)
 		return nil
-	case len(a.Findings) > 0:
-		d.addWarning("agent", "raddle check "+name, "%s: check reports %d findings", a.Name, len(a.Findings))
+	case len(a.ListFindings()) > 0:
+		d.addWarning("agent", "raddle check "+name, "%s: check reports %d findings", a.Name, len(a.ListFindings()))
 	default:
 		d.addOK("agent", "%s in %s", a.Name, d.Process.Dirs.ShortPath(a.Dir))
 	}
