@@ -86,6 +86,15 @@ func TestPassesOfRequests(t *testing.T) {
 			t.Errorf("GET /runs/ID%s: %s, want %d passes", c.path, got, c.passes)
 		}
 	}
+	_ = st.Take(started.Run)
+	// the run is found, prepared under its lock, and checked against the answer; the drive may have begun to read it
+	send("POST", "/runs/"+started.Run+"/answers", `{"answers": [{"id": "ask", "value": "Ada"}]}`)
+	if _, err := service.WaitRun(t.Context(), started.Run); err != nil {
+		t.Fatal(err)
+	}
+	if got := st.Take(started.Run); got.Passes > 5 {
+		t.Errorf("an answer, until the run has ended: %s, want at most 5 passes", got)
+	}
 	send("GET", "/runs", "")
 	if got := st.Take(started.Run); got.Passes+got.Parts > 0 {
 		t.Errorf("the list of runs reads journals: %s", got)
