@@ -9,23 +9,19 @@ import (
 	"raddle.dev/internal/storage/runs"
 )
 
-// takeRun prepares to continue a run. If this service drives it, takeRun waits until it does not.
-func (s *Service) takeRun(ctx context.Context, id string) (*app.Run, error) {
+// takeRun prepares to continue a run, by its whole id. If this service drives it, takeRun waits until it does not.
+func (s *Service) takeRun(ctx context.Context, run string) (*app.Run, error) {
 	if s.IsDraining() {
 		return nil, errDraining
 	}
-	detail, err := s.findRun(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	for d := s.findDrive(detail.Run); d != nil; d = s.findDrive(detail.Run) {
+	for d := s.findDrive(run); d != nil; d = s.findDrive(run) {
 		select {
 		case <-d.done:
 		case <-ctx.Done():
-			return nil, failure.NewStale("try again when it waits", "run %s is still working", detail.Run)
+			return nil, failure.NewStale("try again when it waits", "run %s is still working", run)
 		}
 	}
-	return s.process.ResumeRun(ctx, detail.Run, app.ResumeOptions{})
+	return s.process.ResumeRun(ctx, run, app.ResumeOptions{})
 }
 
 // ResumeRun continues a run that was paused or stopped, has failed, or whose process was killed.
@@ -33,7 +29,11 @@ func (s *Service) ResumeRun(ctx context.Context, id string) error {
 	if err := s.RequireScope(ctx, ScopeStart); err != nil {
 		return err
 	}
-	run, err := s.takeRun(ctx, id)
+	detail, err := s.findRun(ctx, id)
+	if err != nil {
+		return err
+	}
+	run, err := s.takeRun(ctx, detail.Run)
 	if err != nil {
 		return err
 	}

@@ -30,6 +30,9 @@ func (r *Reading) Head() int64 { return r.loader.Head }
 // its last drive has stopped. There must be a record.
 func (r *Reading) Status() graph.Status { return graph.Status(r.loader.RunStatus()) }
 
+// Meta returns what the caller of the newest run has attached to its start: see graph.Input.Meta. It must not be changed.
+func (r *Reading) Meta() []byte { return r.loader.Meta }
+
 // Due returns when the first timer or deadline of a run that waits has come; zero: it waits for answers alone, or not.
 func (r *Reading) Due() time.Time { return record.TimeOf(r.loader.DueTime()) }
 

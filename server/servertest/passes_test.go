@@ -77,6 +77,7 @@ func TestPassesOfRequests(t *testing.T) {
 		{"/picture.svg", 1},
 		{"/picture.svg?at=2", 1},
 		{"/events?until=question", 3}, // its id and its state are read, and then its records
+		{"/export", 2},                // its state is read, and then its records
 		{"/records/1", 2},             // the state is that of now, and the story ends at the record
 	} {
 		_ = st.Take(started.Run)
@@ -84,6 +85,15 @@ func TestPassesOfRequests(t *testing.T) {
 		if got := st.Take(started.Run); got.Passes != c.passes {
 			t.Errorf("GET /runs/ID%s: %s, want %d passes", c.path, got, c.passes)
 		}
+	}
+	_ = st.Take(started.Run)
+	// the run is found, prepared under its lock, and checked against the answer; the drive may have begun to read it
+	send("POST", "/runs/"+started.Run+"/answers", `{"answers": [{"id": "ask", "value": "Ada"}]}`)
+	if _, err := service.WaitRun(t.Context(), started.Run); err != nil {
+		t.Fatal(err)
+	}
+	if got := st.Take(started.Run); got.Passes > 5 {
+		t.Errorf("an answer, until the run has ended: %s, want at most 5 passes", got)
 	}
 	send("GET", "/runs", "")
 	if got := st.Take(started.Run); got.Passes+got.Parts > 0 {

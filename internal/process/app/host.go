@@ -61,9 +61,10 @@ type UIHooks struct {
 
 	// directories whose scripts the user approved when the run started, with the files that they have now
 	approved []string
-	unnamed  bool            // no one at this machine named the agent: what it would run asks
-	files    *agentFiles     // of a run that uses files from the store; nil: those of its directory
-	recorded func() []string // returns the ids of replies that the run has recorded; nil: there are none
+	unnamed  bool        // no one at this machine named the agent: what it would run asks
+	files    *agentFiles // of a run that uses files from the store; nil: those of its directory
+	// recorded returns the ids of the replies that the run had recorded when it was prepared; nil: there are none
+	recorded func() ([]string, error)
 }
 
 // newHost returns the environment that an agent runs in, as its start record says.

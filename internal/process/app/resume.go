@@ -152,11 +152,9 @@ func (p *Process) rebuildRun(ctx context.Context, st *runs.Store, thread string,
 	if err := p.restoreVariables(rec, "set %s to it, then resume the run again"); err != nil {
 		return nil, err
 	}
-	replies, err := st.ListReplyIDs(ctx, thread)
-	if err != nil {
-		return nil, err
+	c.recorded = func() ([]string, error) { // only transcripts need to know their position
+		return st.ListReplyIDs(context.WithoutCancel(ctx), thread, snap.Head)
 	}
-	c.recorded = func() []string { return replies }
 	if err := c.restoreMode(id, rec.Mode); err != nil {
 		return nil, err
 	}

@@ -102,7 +102,7 @@ func (p *Process) openSession(run *Run) error {
 	if !slices.ContainsFunc(run.Agent.Models(), func(id string) bool { return strings.HasPrefix(id, "script:") }) {
 		return nil // only transcripts need to know their position
 	}
-	run.replies, err = st.ListReplyIDs(context.Background(), run.Thread)
+	run.replies, err = st.ListReplyIDs(context.Background(), run.Thread, 0)
 	return err
 }
 

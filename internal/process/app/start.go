@@ -188,7 +188,7 @@ func (p *Process) StartRun(req Request) (*Run, error) {
 // prepareRun loads a run's agent. In a session it loads the agent again if an earlier turn set variables that
 // the request lacks: what is loaded depends on them.
 func (p *Process) prepareRun(run *Run, req Request) error {
-	req.recorded = func() []string { return run.replies }
+	req.recorded = func() ([]string, error) { return run.replies, nil }
 	host, err := p.loadAgent(run, req)
 	if err != nil {
 		return err

@@ -44,45 +44,53 @@ func (c *Conversation) Undo(ctx context.Context, n int) error {
 	if c.graph {
 		return c.errGraph()
 	}
-	_, _, refs, err := c.readTurns(ctx)
-	switch {
-	case err != nil:
+	r, err := c.readTurns(ctx)
+	if err != nil {
 		return err
-	case len(refs) == 0:
-		return failure.NewUsage("", "there is no turn to undo")
-	case n < 1 || n > len(refs):
-		return failure.NewUsage("", "%d turns cannot be undone: the conversation has %s", n, wording.FormatCount(len(refs), "turn"))
 	}
-	return c.BranchAt(ctx, len(refs)-n+1)
+	count := len(r.places)
+	switch {
+	case count == 0:
+		return failure.NewUsage("", "there is no turn to undo")
+	case n < 1 || n > count:
+		return failure.NewUsage("", "%d turns cannot be undone: the conversation has %s", n, wording.FormatCount(count, "turn"))
+	}
+	return c.branchAt(ctx, r, count-n)
 }
 
 // BranchAt continues from before a turn, counted from 1, on another branch.
 func (c *Conversation) BranchAt(ctx context.Context, turn int) error {
-	if c.graph {
-		return c.errGraph()
-	}
-	st, _, refs, err := c.readTurns(ctx)
+	r, err := c.readFrom(ctx, turn)
 	if err != nil {
 		return err
 	}
-	if err := checkTurn(turn, len(refs)); err != nil {
-		return err
-	}
-	r := refs[turn-1]
-	return c.forkAt(ctx, st, journal.Point{Thread: r.thread, Seq: max(1, r.start-1)}, r.start == 1)
+	return c.branchAt(ctx, r, turn-1)
 }
 
-// checkTurn returns an error for a turn that does not exist.
-func checkTurn(turn, count int) error {
-	if turn < 1 || turn > count {
-		return failure.NewUsage("", "there is no turn %d: the conversation has %s", turn, wording.FormatCount(count, "turn"))
+// readFrom reads the current branch to change it from a turn on, counted from 1.
+func (c *Conversation) readFrom(ctx context.Context, turn int) (*reading, error) {
+	if c.graph {
+		return nil, c.errGraph()
 	}
-	return nil
+	r, err := c.readTurns(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if count := len(r.places); turn < 1 || turn > count {
+		return nil, failure.NewUsage("", "there is no turn %d: the conversation has %s", turn, wording.FormatCount(count, "turn"))
+	}
+	return r, nil
+}
+
+// branchAt continues on another branch from before the turn that the reading has at index.
+func (c *Conversation) branchAt(ctx context.Context, r *reading, index int) error {
+	turn := r.places[index]
+	return c.forkAt(ctx, r.talks, journal.Point{Thread: turn.Thread, Seq: max(1, turn.First-1)}, turn.First == 1)
 }
 
 // forkAt makes a copy of a point the current branch. If empty is true, the point is the start of the first turn, which
 // does not become part of the branch. A branch that ends at this point is used again.
-func (c *Conversation) forkAt(ctx context.Context, st *runs.Store, at journal.Point, empty bool) error {
+func (c *Conversation) forkAt(ctx context.Context, talks *runs.Talks, at journal.Point, empty bool) error {
 	family, err := c.listFamily(ctx)
 	if err != nil || family == nil {
 		return cmp.Or(err, errNotRecorded)
@@ -91,17 +99,17 @@ func (c *Conversation) forkAt(ctx context.Context, st *runs.Store, at journal.Po
 		if b.Thread == at.Thread || b.From == nil || b.From.Run != at.Thread || b.From.At != at.Seq {
 			continue
 		}
-		refs, err := listTurnRefs(ctx, st, b.Thread)
+		turns, err := talks.ListTurns(ctx, b.Thread)
 		if err != nil {
 			return err
 		}
-		if len(refs) == 0 || refs[len(refs)-1].thread != b.Thread {
-			return c.switchTo(ctx, st, b.Thread)
+		if len(turns) == 0 || turns[len(turns)-1].Thread != b.Thread {
+			return c.switchTo(ctx, talks.Store, b.Thread)
 		}
 	}
-	thread, err := c.forkInto(ctx, st, at, c.Name())
+	thread, err := c.forkInto(ctx, talks.Store, at, c.Name())
 	if err == nil && empty {
-		_, err = history.Abandon(ctx, st, thread, "the first turn was undone")
+		_, err = history.Abandon(ctx, talks.Store, thread, "the first turn was undone")
 	}
 	if err == nil {
 		c.thread = thread
@@ -146,7 +154,8 @@ func (c *Conversation) Redo(ctx context.Context) error {
 	if st == nil {
 		return errNotRecorded
 	}
-	now, err := listTurnRefs(ctx, st, c.thread)
+	talks := st.NewTalks()
+	now, err := talks.ListTurns(ctx, c.thread)
 	if err != nil {
 		return err
 	}
@@ -156,11 +165,11 @@ func (c *Conversation) Redo(ctx context.Context) error {
 	}
 	slices.SortFunc(family.branches, func(a, b runs.Session) int { return b.Updated.Compare(a.Updated) })
 	for _, b := range family.branches {
-		refs, err := listTurnRefs(ctx, st, b.Thread)
+		turns, err := talks.ListTurns(ctx, b.Thread)
 		if err != nil {
 			return err
 		}
-		if len(refs) > len(now) && sharedTurns(refs, now) == len(now) {
+		if len(turns) > len(now) && sharedTurns(turns, now) == len(now) {
 			return c.switchTo(ctx, st, b.Thread)
 		}
 	}
@@ -168,8 +177,8 @@ func (c *Conversation) Redo(ctx context.Context) error {
 }
 
 // sharedTurns counts the turns with which both branches begin.
-func sharedTurns(a, b []turnRef) (n int) {
-	for n < len(a) && n < len(b) && a[n].run == b[n].run {
+func sharedTurns(a, b []runs.TurnPlace) (n int) {
+	for n < len(a) && n < len(b) && a[n].Run == b[n].Run {
 		n++
 	}
 	return n
@@ -181,28 +190,54 @@ func (c *Conversation) Branches(ctx context.Context) ([]Branch, error) {
 	if c.graph {
 		return nil, c.errGraph()
 	}
+	st, err := c.process.Runs.StoreToRead()
+	if st == nil || err != nil {
+		return nil, err
+	}
+	var list []Branch
+	branches, err := c.listBranches(ctx, st.NewTalks())
+	for _, b := range branches {
+		list = append(list, b.Branch)
+	}
+	return list, err
+}
+
+// listBranches is Branches with the turns of each branch.
+func (c *Conversation) listBranches(ctx context.Context, talks *runs.Talks) ([]BranchTurns, error) {
 	family, err := c.listFamily(ctx)
 	if err != nil || family == nil {
 		return nil, err
 	}
-	st, err := c.process.Runs.StoreToRead()
-	if err != nil {
-		return nil, err
-	}
-	turns := make([][]turnRef, len(family.branches))
+	turns := make([][]runs.TurnPlace, len(family.branches))
+	lasts := make([]string, len(family.branches))
+	unread := make([]error, len(family.branches)) // why there is no last message
 	for i, b := range family.branches {
-		if turns[i], err = listTurnRefs(ctx, st, b.Thread); err != nil {
+		lasts[i], unread[i] = readLastPrompt(ctx, talks, b.Thread) // before its turns: one pass reads both
+		if turns[i], err = talks.ListTurns(ctx, b.Thread); err != nil {
 			return nil, err
 		}
 	}
-	var list []Branch
+	var list []BranchTurns
 	for i, b := range family.branches {
 		current := b.Thread == c.thread
 		if !current && isCovered(turns, i) {
 			continue
 		}
+		if unread[i] != nil {
+			return nil, unread[i]
+		}
 		_, session, _ := runs.SessionOf(b.Thread)
-		v := Branch{Name: nameBranch(i), Session: session, Turns: len(turns[i]), Current: current, Updated: b.Updated}
+		v := BranchTurns{Branch: Branch{
+			Name:    nameBranch(i),
+			Session: session,
+			Turns:   len(turns[i]),
+			Current: current,
+			Updated: b.Updated,
+			Last:    lasts[i],
+		}}
+		for _, t := range turns[i] {
+			v.Runs = append(v.Runs, t.Run)
+		}
 		if i > 0 {
 			for j := range family.branches {
 				if j != i {
@@ -210,16 +245,13 @@ func (c *Conversation) Branches(ctx context.Context) ([]Branch, error) {
 				}
 			}
 		}
-		if v.Last, err = c.lastPrompt(ctx, st, b.Thread); err != nil {
-			return nil, err
-		}
 		list = append(list, v)
 	}
 	return list, nil
 }
 
 // isCovered reports whether another branch has all turns of a branch: more of them, or the same and is older.
-func isCovered(turns [][]turnRef, i int) bool {
+func isCovered(turns [][]runs.TurnPlace, i int) bool {
 	for j := range turns {
 		if j == i || sharedTurns(turns[i], turns[j]) < len(turns[i]) {
 			continue
@@ -238,11 +270,15 @@ func nameBranch(i int) string {
 	return fmt.Sprintf("b%d", i+1)
 }
 
-// lastPrompt returns the first line of the last message of a person in a thread.
-func (c *Conversation) lastPrompt(ctx context.Context, st *runs.Store, thread string) (string, error) {
-	entries, err := readEntries(ctx, st, thread)
-	for i := len(entries) - 1; i >= 0; i-- {
-		if e := entries[i]; e.By == "" && e.Message.Role == llm.RoleUser {
+// readLastPrompt returns the first line of the last message of a person in a thread.
+func readLastPrompt(ctx context.Context, talks *runs.Talks, thread string) (string, error) {
+	snap, err := talks.ReadState(ctx, thread)
+	if err != nil {
+		return "", err
+	}
+	entries, err := entriesOf(snap)
+	for _, e := range slices.Backward(entries) {
+		if e.By == "" && e.Message.Role == llm.RoleUser {
 			return titleOf(cmp.Or(e.Said, e.Message.Text())), err
 		}
 	}

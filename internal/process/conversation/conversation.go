@@ -10,7 +10,6 @@ import (
 
 	"raddle.dev/graph"
 	"raddle.dev/graph/history"
-	"raddle.dev/graph/journal"
 	"raddle.dev/internal/base/failure"
 	"raddle.dev/internal/base/wording"
 	"raddle.dev/internal/process/app"
@@ -174,21 +173,20 @@ func (c *Conversation) Compact(req app.Request) (*app.Run, error) {
 // OpenTurn returns the run of a turn that a kill, a question or a failure left open, with its
 // status, or "" if there is none. The caller continues it with [app.Process.ResumeRun].
 func (c *Conversation) OpenTurn(ctx context.Context) (run string, status graph.Status, err error) {
-	if c.thread == "" {
-		return "", graph.Done, nil
-	}
-	st, err := c.process.Runs.StoreToRead()
-	if st == nil || err != nil {
+	snap, err := c.inspect(ctx)
+	if err != nil {
 		return "", graph.Done, err
 	}
-	snap, err := history.Inspect(ctx, st, c.thread, 0)
-	switch {
-	case errors.Is(err, journal.ErrNoThread):
-		return "", graph.Done, nil
-	case err != nil || snap.Status.Final():
-		return "", graph.Done, err
+	run, status = openTurnOf(snap)
+	return run, status, nil
+}
+
+// openTurnOf is OpenTurn for what the current branch holds.
+func openTurnOf(snap *history.Snapshot) (run string, status graph.Status) {
+	if snap == nil || snap.Status.Final() {
+		return "", graph.Done
 	}
-	return snap.Run, snap.Status, nil
+	return snap.Run, snap.Status
 }
 
 // checkName returns an error for a name that a conversation cannot have.

@@ -184,7 +184,7 @@ func (f *family) summarize(ctx context.Context, p *app.Process, workspace string
 		Title:     title,
 		Workspace: rec.Workspace,
 		Updated:   now.Updated,
-		Status:    statusOf(now.Status),
+		Status:    runs.ParseStatus(now.Status),
 		Run:       now.Run,
 		Branches:  len(f.branches),
 	}
@@ -202,17 +202,7 @@ func (f *family) summarize(ctx context.Context, p *app.Process, workspace string
 	if err != nil {
 		return nil, err
 	}
-	turns, err := listTurnRefs(ctx, st, now.Thread)
+	turns, err := st.NewTalks().ListTurns(ctx, now.Thread)
 	s.Turns = len(turns)
 	return s, err
-}
-
-// statusOf returns the status of a run that a list names by its word.
-func statusOf(word string) graph.Status {
-	for s := range graph.NotStarted {
-		if s.String() == word {
-			return s
-		}
-	}
-	return graph.Crashed
 }

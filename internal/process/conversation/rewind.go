@@ -46,49 +46,43 @@ type SkippedFile struct {
 // left as it is, and so is one outside of the workspace, or one whose earlier content is not in the journal; the report
 // says so. What other programs did, such as commands, cannot be taken back.
 func (c *Conversation) Rewind(ctx context.Context, turn int, mode RewindMode) (RewindReport, error) {
+	r, err := c.readFrom(ctx, turn)
+	if err != nil {
+		return RewindReport{}, err
+	}
 	var report RewindReport
 	if mode != RewindConversation {
-		var err error
-		if report, err = c.rewindFiles(ctx, turn, true); err != nil {
+		if report, err = c.rewindFiles(ctx, r, turn-1, true); err != nil {
 			return report, err
 		}
 	}
 	if mode == RewindFiles {
 		return report, nil
 	}
-	return report, c.BranchAt(ctx, turn)
+	return report, c.branchAt(ctx, r, turn-1)
 }
 
 // PreviewRewind returns what Rewind would do to files, and changes nothing.
 func (c *Conversation) PreviewRewind(ctx context.Context, turn int) (RewindReport, error) {
-	return c.rewindFiles(ctx, turn, false)
+	r, err := c.readFrom(ctx, turn)
+	if err != nil {
+		return RewindReport{}, err
+	}
+	return c.rewindFiles(ctx, r, turn-1, false)
 }
 
-func (c *Conversation) rewindFiles(ctx context.Context, turn int, write bool) (report RewindReport, err error) {
-	if c.graph {
-		return report, c.errGraph()
-	}
-	st, _, refs, err := c.readTurns(ctx)
-	if err != nil {
-		return report, err
-	}
-	if err := checkTurn(turn, len(refs)); err != nil {
-		return report, err
-	}
-	if run, status, err := c.OpenTurn(ctx); err != nil {
-		return report, err
-	} else if run != "" && status == graph.Running {
+// rewindFiles takes back what the turns from index on did to files, if write is true.
+func (c *Conversation) rewindFiles(ctx context.Context, r *reading, index int, write bool) (report RewindReport, err error) {
+	if run, status := openTurnOf(r.state); run != "" && status == graph.Running {
 		return report, failure.NewStale("stop it first", "the last turn of the conversation still works (run %s)", run)
 	}
 	var all []tool.FileChange
-	for _, r := range refs[turn-1:] {
-		list, err := st.ReadChanges(ctx, r.thread, r.start, r.end)
+	for _, turn := range r.places[index:] {
+		changes, err := r.talks.ReadChanges(ctx, turn)
 		if err != nil {
 			return report, err
 		}
-		for _, made := range list {
-			all = append(all, made.Changes...)
-		}
+		all = append(all, changes...)
 	}
 	dir, err := filepath.EvalSymlinks(c.process.Dirs.Work)
 	if err != nil {

@@ -44,87 +44,39 @@ type Call struct {
 	OK   bool // the outcome is not an error
 }
 
-// turnRef is the place of a turn in the journals.
-type turnRef struct {
-	run    string
-	thread string
-	start  int64 // number of its first record
-	end    int64 // number of its last record
-	at     time.Time
-	status graph.Status
-}
-
-// listTurnRefs returns the turns of a branch, oldest first. It continues in the branches that this
-// one was forked from, as long as they exist.
-func listTurnRefs(ctx context.Context, st *runs.Store, thread string) (list []turnRef, err error) {
-	upTo := int64(0)
-	seen := map[string]bool{}
-	for thread != "" && !seen[thread] {
-		seen[thread] = true
-		var origin journal.Point
-		next := turnRef{thread: thread, status: graph.Crashed}
-		for e, err := range history.Entries(ctx, st, thread) {
-			if err != nil {
-				return nil, err
-			}
-			switch {
-			case upTo > 0 && e.Seq > upTo:
-				if e.Kind == journal.KindStart {
-					next = turnRef{thread: thread, status: graph.Crashed}
-				}
-				continue
-			case next.end == 0:
-				next.end = e.Seq
-			}
-			switch e.Kind {
-			case journal.KindEnd:
-				if next.status == graph.Crashed {
-					next.status = statusOf(e.What)
-				}
-			case journal.KindStart:
-				next.run = e.What
-				next.start = e.Seq
-				next.at = e.Time
-				if upTo == 0 || next.status.Final() { // a fork at the start of a turn does not have it
-					list = append(list, next)
-				}
-				next = turnRef{thread: thread, status: graph.Crashed}
-			case journal.KindFork:
-				origin = e.From
-			}
-		}
-		thread = origin.Thread
-		upTo = origin.Seq
-	}
-	slices.Reverse(list)
-	return list, nil
-}
-
-// readEntries returns the conversation of a thread as its journal holds it, or nothing for a thread that does not
-// exist.
-func readEntries(ctx context.Context, st *runs.Store, thread string) ([]agent.Entry, error) {
-	snap, err := history.Inspect(ctx, st, thread, 0)
-	if errors.Is(err, journal.ErrNoThread) {
+// entriesOf returns the conversation that a thread holds, or nothing for a thread that does not exist.
+func entriesOf(snap *history.Snapshot) ([]agent.Entry, error) {
+	if snap == nil {
 		return nil, nil
-	}
-	if err != nil {
-		return nil, err
 	}
 	entries, err := agent.ReadEntries(snap.Values, 0)
 	if err != nil {
-		return nil, fmt.Errorf("thread %s: %w", thread, err)
+		return nil, fmt.Errorf("thread %s: %w", snap.Thread, err)
 	}
 	return entries, nil
 }
 
 // Messages returns the conversation of the current branch, without the system prompt.
 func (c *Conversation) Messages(ctx context.Context) ([]llm.Message, error) {
+	snap, err := c.inspect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := entriesOf(snap)
+	return agent.Conversation(entries), err
+}
+
+// inspect returns what the current branch holds; nil: nothing is recorded.
+func (c *Conversation) inspect(ctx context.Context) (*history.Snapshot, error) {
 	st, err := c.process.Runs.StoreToRead()
 	if st == nil || err != nil || c.thread == "" {
 		return nil, err
 	}
-	entries, err := readEntries(ctx, st, c.thread)
-	return agent.Conversation(entries), err
+	snap, err := history.Inspect(ctx, st, c.thread, 0)
+	if errors.Is(err, journal.ErrNoThread) {
+		return nil, nil
+	}
+	return snap, err
 }
 
 // Turns returns the turns of the current branch, oldest first.
@@ -132,65 +84,67 @@ func (c *Conversation) Turns(ctx context.Context) ([]Turn, error) {
 	if c.graph {
 		return c.graphTurns(ctx)
 	}
-	st, turns, refs, err := c.readTurns(ctx)
-	if err != nil || len(turns) == 0 {
+	r, err := c.readTurns(ctx)
+	if err != nil || len(r.turns) == 0 {
 		return nil, err
 	}
-	return turns, addFiles(ctx, st, turns, refs)
+	return r.turns, r.addFiles(ctx)
 }
 
-// readTurns returns the turns of the current branch without the files that they changed, and their places. It
-// leaves out runs that a person did not start with a message.
-func (c *Conversation) readTurns(ctx context.Context) (*runs.Store, []Turn, []turnRef, error) {
+// A reading is the current branch as one operation has read it.
+type reading struct {
+	talks  *runs.Talks
+	state  *history.Snapshot // nil: nothing is recorded
+	turns  []Turn            // without the files that they changed
+	places []runs.TurnPlace  // of the turns
+}
+
+// readTurns reads the current branch. It leaves out runs that a person did not start with a message.
+func (c *Conversation) readTurns(ctx context.Context) (*reading, error) {
+	r := &reading{}
 	st, err := c.process.Runs.StoreToRead()
 	if st == nil || err != nil {
-		return nil, nil, nil, err
+		return r, err
 	}
-	all, err := listTurnRefs(ctx, st, c.thread)
-	if err != nil {
-		return nil, nil, nil, err
+	r.talks = st.NewTalks()
+	if r.state, err = r.talks.ReadState(ctx, c.thread); err != nil {
+		return nil, err
 	}
-	entries, err := readEntries(ctx, st, c.thread)
+	places, err := r.talks.ListTurns(ctx, c.thread)
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, err
+	}
+	entries, err := entriesOf(r.state)
+	if err != nil {
+		return nil, err
 	}
 	said := groupEntries(entries)
-	var turns []Turn
-	var refs []turnRef
-	for _, r := range all {
-		t := Turn{Run: r.run, Seq: r.start, At: r.at, Status: r.status}
-		c.addEntries(&t, said[r.run])
-		if t.Prompt != "" || len(said[r.run]) > 0 || !r.status.Final() {
-			turns = append(turns, t)
-			refs = append(refs, r)
+	for _, at := range places {
+		t := Turn{Run: at.Run, Seq: at.First, At: at.At, Status: at.Status}
+		c.addEntries(&t, said[at.Run])
+		if t.Prompt != "" || len(said[at.Run]) > 0 || !at.Status.Final() {
+			r.turns = append(r.turns, t)
+			r.places = append(r.places, at)
 		}
 	}
-	return st, turns, refs, nil
+	return r, nil
 }
 
-// addFiles adds the files that tools changed in turns.
-func addFiles(ctx context.Context, st *runs.Store, turns []Turn, refs []turnRef) error {
-	for from := 0; from < len(refs); {
-		to := from
-		for to+1 < len(refs) && refs[to+1].thread == refs[from].thread {
-			to++
+// addFiles adds the files that tools changed in the turns. What a run did that was left out belongs to the turn before.
+func (r *reading) addFiles(ctx context.Context) error {
+	for i, at := range r.places {
+		if next := i + 1; next < len(r.places) && r.places[next].Thread == at.Thread {
+			at.Last = r.places[next].First - 1
 		}
-		list, err := st.ReadChanges(ctx, refs[from].thread, refs[from].start, refs[to].end)
+		changes, err := r.talks.ReadChanges(ctx, at)
 		if err != nil {
 			return err
 		}
-		for _, made := range list {
-			i := from
-			for i < to && made.Seq >= refs[i+1].start {
-				i++
-			}
-			for _, f := range made.Changes {
-				if !slices.Contains(turns[i].Files, f.Path) {
-					turns[i].Files = append(turns[i].Files, f.Path)
-				}
+		for _, f := range changes {
+			if !slices.Contains(r.turns[i].Files, f.Path) {
+				r.turns[i].Files = append(r.turns[i].Files, f.Path)
 			}
 		}
-		from = to + 1
 	}
 	return nil
 }

@@ -38,7 +38,7 @@ type Resolver struct {
 	confined bool   // transcripts that an agent names lie beneath its directory
 	named    string // the model that a person at this machine named for the run, whose transcript may lie anywhere
 
-	recorded func() []string // returns the ids of replies that the run has recorded; may be nil
+	recorded func() ([]string, error) // returns the ids of replies that the run has recorded; may be nil
 
 	mu      sync.Mutex
 	scripts map[transcriptPlace]*lazyModel
@@ -115,7 +115,7 @@ func (r *Resolver) learnKey(key string) {
 // ForRun returns the same models for one run: transcripts start after the replies that the
 // run has recorded, and replays is called once for every transcript. Both may be nil. A transcript is
 // opened, and recorded called, when a model is first called.
-func (r *Resolver) ForRun(recorded func() []string, replays func(file string)) *Resolver {
+func (r *Resolver) ForRun(recorded func() ([]string, error), replays func(file string)) *Resolver {
 	return &Resolver{
 		dirs:     r.dirs,
 		config:   r.config,
@@ -305,7 +305,10 @@ func (r *Resolver) openTranscript(place transcriptPlace) (llm.Model, error) {
 	model := &lazyModel{open: func(context.Context) (llm.Model, error) {
 		var recorded []string
 		if r.recorded != nil {
-			recorded = r.recorded()
+			var err error
+			if recorded, err = r.recorded(); err != nil {
+				return nil, err
+			}
 		}
 		model, err := openScript(place, recorded)
 		if err == nil && r.replays != nil {

@@ -73,65 +73,70 @@ type stepID struct {
 // NewRecording reads the journals of an exported run.
 func NewRecording(ctx context.Context, f *runfile.File) (*Recording, error) {
 	r := &Recording{Run: f.Run.Run, files: f.Agents, threads: f.Threads}
-	st := journal.NewMemory()
-	defer st.Close()
-	if _, err := f.Import(ctx, st, ""); err != nil {
-		return nil, err
-	}
-	for _, t := range f.Threads {
-		if err := r.addThread(ctx, st, &t); err != nil {
-			return nil, fmt.Errorf("the journal of %s: %w", t.Name, err)
+	for i := range f.Threads {
+		if err := r.addThread(ctx, &f.Threads[i]); err != nil {
+			return nil, fmt.Errorf("the journal of %s: %w", f.Threads[i].Name, err)
 		}
 	}
 	r.Record = r.segments[len(r.segments)-1].record
 	return r, nil
 }
 
-func (r *Recording) addThread(ctx context.Context, st journal.Store, t *runfile.Thread) error {
+// addThread adds a thread in one pass over its records.
+func (r *Recording) addThread(ctx context.Context, t *runfile.Thread) error {
 	var s *segment
+	reading := history.NewReading(t.Name)
 	asked := map[string]string{} // ids of questions, by frame and key
 	for i, rec := range t.Records {
+		e, c, err := reading.Add(rec)
+		if err != nil {
+			return err
+		}
 		if rec.Kind == journal.KindStart || rec.Kind == journal.KindEdit || i == 0 {
-			var err error
-			if s, err = newSegment(ctx, st, t.Name, rec); err != nil {
+			snap, err := reading.Snapshot(ctx, nil)
+			if err != nil {
+				return err
+			}
+			if s, err = newSegment(snap, rec); err != nil {
 				return err
 			}
 			r.segments = append(r.segments, s)
 		}
-		if err := s.addRecord(rec, asked); err != nil {
+		if err := s.addRecord(rec, e, c, asked); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func newSegment(ctx context.Context, st journal.Store, thread string, first journal.Record) (*segment, error) {
-	snap, err := history.Inspect(ctx, st, thread, first.Seq)
-	if err != nil {
-		return nil, err
+// newSegment returns a segment without records. snap is what the thread holds after the first one.
+func newSegment(snap *history.Snapshot, first journal.Record) (s *segment, err error) {
+	s = &segment{
+		thread:    snap.Thread,
+		first:     first,
+		run:       snap.Run,
+		status:    graph.Running,
+		effects:   map[string]effect{},
+		steps:     map[stepID][]string{},
+		writes:    map[stepID][]byte{},
+		seqs:      map[stepID]int64{},
+		questions: map[string]graph.Question{},
+		answers:   map[string]graph.Answer{},
+		expired:   map[string]bool{},
 	}
-	s := &segment{thread: thread, first: first, run: snap.Run, status: graph.Running, effects: map[string]effect{}, steps: map[stepID][]string{}, writes: map[stepID][]byte{}, seqs: map[stepID]int64{},
-		questions: map[string]graph.Question{}, answers: map[string]graph.Answer{}, expired: map[string]bool{}}
 	if s.media, err = flow.StoredMedia(snap.Values); err != nil {
 		return nil, err
 	}
 	s.record, err = runs.DecodeRecord(snap.Meta)
 	if first.Kind != journal.KindStart {
-		s.status, s.over = snap.Status, snap.Status.Final()
+		s.status = snap.Status
+		s.over = snap.Status.Final()
 	}
 	return s, err
 }
 
-// addRecord adds a record. asked has the ids of the questions of the thread.
-func (s *segment) addRecord(r journal.Record, asked map[string]string) error {
-	e, err := history.DecodeEntry(r)
-	if err != nil {
-		return err
-	}
-	c, err := history.DecodeContent(r)
-	if err != nil {
-		return err
-	}
+// addRecord adds a record with its line and content. asked has the ids of the questions of the thread.
+func (s *segment) addRecord(r journal.Record, e history.Entry, c history.Content, asked map[string]string) (err error) {
 	s.records++
 	switch r.Kind {
 	case journal.KindEffect:
@@ -143,7 +148,9 @@ func (s *segment) addRecord(r journal.Record, asked map[string]string) error {
 		s.effects[key] = effect{r.Seq, name, r.Data}
 	case journal.KindStep:
 		id := stepID{e.Path, e.Step}
-		s.steps[id], s.writes[id], s.seqs[id] = e.Next, r.Data, r.Seq
+		s.steps[id] = e.Next
+		s.writes[id] = r.Data
+		s.seqs[id] = r.Seq
 	case journal.KindQuestion:
 		asked[e.Path+c.Asked] = c.Question.ID
 		s.questions[c.Question.ID] = *c.Question
@@ -168,21 +175,11 @@ func (s *segment) addRecord(r journal.Record, asked map[string]string) error {
 			s.compacts = s.talks && s.record.Prompt == "" // every other turn has a prompt
 		}
 	case journal.KindEnd:
-		s.status = statusOf(e.What)
+		s.status = runs.ParseStatus(e.What)
 		s.reason = c.Reason
 		s.output, err = outputOf(r)
 	}
 	return err
-}
-
-// statusOf returns the status with a name.
-func statusOf(name string) graph.Status {
-	for st := graph.Done; st <= graph.Crashed; st++ {
-		if st.String() == name {
-			return st
-		}
-	}
-	return graph.Failed
 }
 
 // outputOf returns the output in the record of an end.

@@ -42,7 +42,7 @@ func (f *File) check() error {
 			return err
 		}
 	}
-	return f.checkJournals(context.Background())
+	return f.checkJournals()
 }
 
 // checkThreadName refuses names that raddle does not give to threads.
@@ -81,28 +81,15 @@ func checkPath(f AgentFile) error {
 }
 
 // checkJournals checks the checksums of the records and folds each journal.
-func (f *File) checkJournals(ctx context.Context) error {
-	st := journal.NewMemory()
-	defer st.Close()
+func (f *File) checkJournals() error {
 	for _, t := range f.Threads {
-		if err := t.appendTo(ctx, st); err != nil {
-			return err
-		}
-		for _, err := range journal.Records(ctx, st, t.Name, journal.Range{}) {
-			if err != nil {
+		reading := history.NewReading(t.Name)
+		for _, r := range t.Records {
+			if _, _, err := reading.Add(r); err != nil {
 				return fmt.Errorf("the journal of %s cannot be read: %w", t.Name, err)
 			}
 		}
-		for _, err := range history.Entries(ctx, st, t.Name) {
-			if err != nil {
-				return fmt.Errorf("the journal of %s cannot be read: %w", t.Name, err)
-			}
-		}
-		snap, err := history.Inspect(ctx, st, t.Name, 0)
-		if err != nil {
-			return fmt.Errorf("the journal of %s cannot be read: %w", t.Name, err)
-		}
-		if _, err := runs.DecodeRecord(snap.Meta); err != nil {
+		if _, err := runs.DecodeRecord(reading.Meta()); err != nil {
 			return fmt.Errorf("%s is not a run of an agent: %w", t.Name, err)
 		}
 	}

@@ -35,39 +35,35 @@ type Source struct {
 // Collect reads a run, with the runs that it was forked from as far as they still exist, and the files of its agent,
 // and removes secrets from all of it.
 func Collect(ctx context.Context, from Source) (*File, error) {
-	d, err := from.Archive.ReadRunDetail(ctx, from.Run)
-	if err != nil {
-		return nil, err
-	}
 	st, at, err := from.Archive.LocateRun(ctx, from.Run)
 	if err != nil {
 		return nil, err
 	}
-	f := &File{Header: Header{Format: Format, Run: d.Info, Thread: at.Thread, Version: from.Version, Exported: time.Now().UTC().Truncate(time.Second)}}
+	d, err := from.Archive.ReadRunDetail(ctx, runs.Point{Run: at.Thread, At: at.Seq}.String())
+	if err != nil {
+		return nil, err
+	}
+	f := &File{Header: Header{
+		Format:   Format,
+		Run:      d.Info,
+		Thread:   at.Thread,
+		Version:  from.Version,
+		Exported: time.Now().UTC().Truncate(time.Second),
+	}}
 	f.Run.PID = 0
 	f.Run.Host = ""
 	seen := map[string]bool{}
 	for point := at; point.Thread != "" && !seen[point.Thread] && len(f.Threads) < maxThreads; {
 		seen[point.Thread] = true
-		t := Thread{Name: point.Thread}
-		for r, err := range journal.Records(ctx, st, point.Thread, journal.Range{UpTo: point.Seq}) {
-			if err != nil {
-				return nil, err
-			}
-			t.Records = append(t.Records, r)
+		t, origin, err := from.readThread(ctx, st, point)
+		if err != nil {
+			return nil, err
 		}
 		if len(t.Records) == 0 {
 			break // what it was forked from was removed
 		}
 		f.Threads = append(f.Threads, t)
-		first, err := history.DecodeEntry(t.Records[0])
-		if err != nil {
-			return nil, err
-		}
-		point = first.From
-		if err := from.learnStarts(ctx, st, &t); err != nil {
-			return nil, err
-		}
+		point = origin
 	}
 	slices.Reverse(f.Threads)
 	if d.Record != nil && d.Foreign == nil { // a record from elsewhere must not choose what is read on this machine
@@ -76,24 +72,31 @@ func Collect(ctx context.Context, from Source) (*File, error) {
 	return f, f.redact(from.Secrets)
 }
 
-// learnStarts calls Learn for each start record of a thread.
-func (s *Source) learnStarts(ctx context.Context, st journal.Store, t *Thread) error {
-	if s.Learn == nil {
-		return nil
-	}
-	for _, r := range t.Records {
-		if r.Kind != journal.KindStart && r.Kind != journal.KindFork && r.Kind != journal.KindSnapshot {
+// readThread reads a thread up to a point, and calls Learn for each of its start records. It also returns the point that
+// the thread was forked from.
+func (s *Source) readThread(ctx context.Context, st journal.Store, at journal.Point) (t Thread, origin journal.Point, err error) {
+	t.Name = at.Thread
+	reading := history.NewReading(at.Thread)
+	for r, err := range st.Read(ctx, at.Thread, journal.Range{UpTo: at.Seq}) {
+		if err != nil {
+			return t, origin, err
+		}
+		e, _, err := reading.Add(r)
+		if err != nil {
+			return t, origin, err
+		}
+		if len(t.Records) == 0 {
+			origin = e.From
+		}
+		t.Records = append(t.Records, r)
+		if s.Learn == nil || r.Kind != journal.KindStart && r.Kind != journal.KindFork && r.Kind != journal.KindSnapshot {
 			continue
 		}
-		snap, err := history.Inspect(ctx, st, t.Name, r.Seq)
-		if err != nil {
-			return err
-		}
-		if rec, err := runs.DecodeRecord(snap.Meta); err == nil {
+		if rec, err := runs.DecodeRecord(reading.Meta()); err == nil {
 			s.Learn(rec)
 		}
 	}
-	return nil
+	return t, origin, nil
 }
 
 // largestFile is the size up to which a file of an agent is exported.

@@ -165,11 +165,23 @@ func (s *Store) findMatchingRuns(ctx context.Context, id string) (found []runRef
 	if strings.HasPrefix(id, sessionPrefix) {
 		return found, nil
 	}
+	var sessions []string
 	for t, err := range s.Threads(ctx, sessionPrefix) {
 		if err != nil {
 			return nil, err
 		}
+		sessions = append(sessions, t.Name)
+		if d, err := history.Describe(t); err != nil || d.Run != id {
+			continue
+		}
+		// it is a newest turn, unless a branch was forked after it: the other sessions need not be read
 		turns, err := s.listTurns(ctx, t.Name)
+		if err == nil && len(turns) > 0 && turns[0].run == id && !turns[0].copied {
+			return turns[:1], nil
+		}
+	}
+	for _, thread := range sessions {
+		turns, err := s.listTurns(ctx, thread)
 		if err != nil && !IsDamage(err) { // the turns after the damage can be named, and so can the other runs
 			return nil, err
 		}

@@ -85,15 +85,15 @@ func nodeOf(e history.Entry) string {
 	return publicPath(e.Path + graph.ParseEffectID(e.ID).Task)
 }
 
-// ListReplyIDs returns the ids of the replies of models that a thread has recorded and that will not be requested
-// again, oldest first. A step that runs again from its start after an edit, or in a fork, calls its models again: its
-// replies are not among them.
-func (s *Store) ListReplyIDs(ctx context.Context, thread string) (ids []string, err error) {
+// ListReplyIDs returns the ids of the replies of models that a thread has recorded up to a record (0: all) and that
+// will not be requested again, oldest first. A step that runs again from its start after an edit, or in a fork, calls
+// its models again: its replies are not among them.
+func (s *Store) ListReplyIDs(ctx context.Context, thread string, upTo int64) (ids []string, err error) {
 	var before []string // in the threads that it was forked from
 	seen := map[string]bool{}
-	for at := (journal.Point{Thread: thread}); at.Thread != "" && !seen[at.Thread]; {
+	for at := (journal.Point{Thread: thread, Seq: upTo}); at.Thread != "" && !seen[at.Thread]; {
 		seen[at.Thread] = true
-		kept, origin, err := s.listReplyIDs(ctx, at)
+		kept, origin, err := s.listReplyIDs(ctx, at, at.Thread != thread)
 		if err != nil {
 			return nil, err
 		}
@@ -107,9 +107,9 @@ func (s *Store) ListReplyIDs(ctx context.Context, thread string) (ids []string, 
 	return append(before, ids...), nil
 }
 
-// listReplyIDs is ListReplyIDs for the records of one thread up to a point. It also returns the point that the thread
-// was forked from.
-func (s *Store) listReplyIDs(ctx context.Context, upTo journal.Point) (ids []string, origin journal.Point, err error) {
+// listReplyIDs is ListReplyIDs for the records of one thread up to a point. If redo is true, the replies of the step
+// that works there are requested again. It also returns the point that the thread was forked from.
+func (s *Store) listReplyIDs(ctx context.Context, upTo journal.Point, redo bool) (ids []string, origin journal.Point, err error) {
 	type line struct {
 		history.Entry
 		reply string
@@ -136,7 +136,6 @@ func (s *Store) listReplyIDs(ctx context.Context, upTo journal.Point) (ids []str
 		}
 		lines = append(lines, l)
 	}
-	redo := upTo.Seq > 0 // replies of the current step are requested again
 	done := map[string]bool{}
 	for _, e := range slices.Backward(lines) {
 		switch {

@@ -42,6 +42,16 @@ func Statuses() []string {
 	return append(names, GivenUp, Damaged)
 }
 
+// ParseStatus returns the status of the engine that has a name; [graph.Crashed]: none has it.
+func ParseStatus(name string) graph.Status {
+	for s := range graph.NotStarted {
+		if s.String() == name {
+			return s
+		}
+	}
+	return graph.Crashed
+}
+
 // Info is one line of a list of runs.
 type Info struct {
 	Run     string    `json:"run"`

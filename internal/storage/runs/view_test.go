@@ -277,7 +277,7 @@ func TestPassesOverAJournal(t *testing.T) {
 		{"ids of replies", "r1", 1, func(ctx context.Context) error {
 			s, err := a.OpenStore()
 			if err == nil {
-				_, err = s.ListReplyIDs(ctx, "r1")
+				_, err = s.ListReplyIDs(ctx, "r1", 0)
 			}
 			return err
 		}},
@@ -414,5 +414,39 @@ func TestFollowerStaysInItsTurn(t *testing.T) {
 	}
 	if got := st.Take(NameSession("counter", "other")); got != (readtest.Reads{}) {
 		t.Errorf("another session was read: %s", got)
+	}
+}
+
+// The newest turn of a session is found without reading other sessions, and a turn of a session that was copied is that of
+// the original.
+func TestNewestTurnIsFoundAtOnce(t *testing.T) {
+	st := &readtest.Counting{Memory: journal.NewMemory()}
+	a := NewArchive(config.Dirs{State: t.TempDir()}, "")
+	if err := a.AttachStore(st); err != nil {
+		t.Fatal(err)
+	}
+	main, other := NameSession("counter", "main"), NameSession("counter", "other")
+	for _, turn := range []struct{ thread, id string }{{other, "o1"}, {main, "s1"}, {main, "s2"}} {
+		r := &graph.Runner{Graph: compileCounter(t), Store: st}
+		if _, err := r.Invoke(t.Context(), graph.Input{Run: turn.id, Thread: turn.thread, Label: "counter", Set: agent.Turn("How many?")}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	store, err := a.OpenStore()
+	if err == nil {
+		err = ForkThread(t.Context(), store, journal.Point{Thread: main}, NameSession("counter", "copy"))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	st.Take(other)
+	for id, last := range map[string]bool{"s1": false, "s2": true} {
+		_, at, err := a.LocateRun(t.Context(), id)
+		if err != nil || at.Thread != main || (at.Seq == 0) != last {
+			t.Errorf("run %s is at %v, %v", id, at, err)
+		}
+		if got := st.Take(other); last && got != (readtest.Reads{}) {
+			t.Errorf("run %s: another session was read: %s", id, got)
+		}
 	}
 }
