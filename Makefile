@@ -9,7 +9,7 @@ TIMEOUT  ?= 20m
 FUZZTIME ?= 5s
 BENCH    ?= .
 ROUNDS   ?= 10
-MOST     ?= 3000
+MOST     ?= 700
 SAMPLE   ?= 100
 SEED     ?= 1
 MUTATED  ?= ./tool/permission ./graph ./store/sqlite
@@ -25,7 +25,7 @@ SPACE := $(subst ,, )
 IN_CI := $(filter-out 0 false no,$(CI))
 
 # The race detector needs a C compiler. Nothing else does: the command is built without. SQLite is C translated to Go, and its memory is its own:
-# the detector watches none of that memory, and only makes it four times slower. It sees the locks that SQLite takes all the same.
+# the detector watches none of that memory, and only makes it three to four times slower. It sees the locks that SQLite takes all the same.
 RACE := $(if $(shell command -v $$($(GO) env CC) 2>/dev/null),-race -gcflags=modernc.org/...=-race=false)
 
 # The packages that are tested without it: neither their code nor their tests have to do with several goroutines. TestRaceList of
