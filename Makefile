@@ -9,7 +9,7 @@ TIMEOUT  ?= 20m
 FUZZTIME ?= 5s
 BENCH    ?= .
 ROUNDS   ?= 10
-MOST     ?= 3000
+MOST     ?= 700
 SAMPLE   ?= 100
 SEED     ?= 1
 MUTATED  ?= ./tool/permission ./graph ./store/sqlite
@@ -24,8 +24,9 @@ SPACE := $(subst ,, )
 # In CI (CI set, and not to 0 or false) a skipped test is a failure, and no result comes from an earlier run.
 IN_CI := $(filter-out 0 false no,$(CI))
 
-# The race detector needs a C compiler. Nothing else does: the command is built without.
-RACE := $(if $(shell command -v $$($(GO) env CC) 2>/dev/null),-race)
+# The race detector needs a C compiler. Nothing else does: the command is built without. SQLite is C translated to Go, and its memory is its own:
+# the detector watches none of that memory, and only makes it three to four times slower. It sees the locks that SQLite takes all the same.
+RACE := $(if $(shell command -v $$($(GO) env CC) 2>/dev/null),-race -gcflags=modernc.org/...=-race=false)
 
 # The packages that are tested without it: neither their code nor their tests have to do with several goroutines. TestRaceList of
 # internal/repository compares the list with the sources.
@@ -137,11 +138,11 @@ chaos: ## run the tests that kill, race and take over, ROUNDS times
 	$(GO) -C temporal test -count=$(ROUNDS) -timeout 3h -run 'Conformance|Kill|Frozen|Remote|Cancel' ./...
 
 # SOAKED are the tests of properties that make all their rounds only where RADDLE_SOAK is set: see testneed.Soaks.
-SOAKED := TestBytesGrowInProportion TestExploreAcceptsWhatIsRight TestExploreRandomGraphs TestKilledConversationsOfAllVendors \
+SOAKED := TestADamagedFile TestBytesGrowInProportion TestExploreAcceptsWhatIsRight TestExploreRandomGraphs TestKilledConversationsOfAllVendors \
 	TestManyRunsAtOnceKeepApart TestReviewStoppedAtEveryRecord TestSessionOfManyTurns TestTakeoverAtRandomMoments TestTravelAtRandom
 
 soak: ## run the tests of properties in full, 1,000 scenarios of permissions, a live team in the Studio for 10 minutes, and every fuzz target for a minute
-	RADDLE_SOAK=1 $(GO) test -count=1 -timeout 3h -run '^($(subst $(SPACE),|,$(strip $(SOAKED))))$$' ./graph/... ./internal/process/app ./internal/terminal/cli
+	RADDLE_SOAK=1 $(GO) test -count=1 -timeout 3h -run '^($(subst $(SPACE),|,$(strip $(SOAKED))))$$' ./graph/... ./store/sqlite ./internal/process/app ./internal/terminal/cli
 	RADDLE_CRASHES=40 $(GO) test -count=1 -timeout 3h -run '^TestCrashesOf' -v ./internal/proving/testrun
 	RADDLE_SOAK=1000 $(GO) test -count=1 -timeout 3h -run TestNothingDeniedIsTouched -v ./tool/builtin
 	RADDLE_SOAK=10 $(GO) test -count=1 -timeout 1h -run '^TestExtraTeamSoak$$' -v ./server/studio

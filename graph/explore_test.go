@@ -12,7 +12,7 @@ import (
 )
 
 // TestExploreRandomGraphs explores random graphs, as any program can explore its own: 8, or as many as RADDLE_EXPLORE says,
-// with 150 runs each, or 600 in make soak.
+// with 60 runs each, or 600 in make soak.
 func TestExploreRandomGraphs(t *testing.T) {
 	n := 8
 	if text := os.Getenv("RADDLE_EXPLORE"); text != "" {
@@ -21,7 +21,7 @@ func TestExploreRandomGraphs(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	runs := 150
+	runs := 60
 	if testneed.Soaks() {
 		runs = 600
 	}

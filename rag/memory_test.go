@@ -89,9 +89,12 @@ func TestMemoryOfHostileDocuments(t *testing.T) {
 		maxOfBuild  = 160 // MB that do not depend on the size of a document
 	)
 	dir := t.TempDir()
-	// The race detector takes several times the memory and the time of the code, so the processes are built without it.
+	// The race detector takes several times the memory and the time of the code, so the processes are built without it, and with the flags of
+	// make build, so that little is compiled again.
 	program := filepath.Join(dir, "rag.test")
-	if out, err := exec.CommandContext(t.Context(), "go", "test", "-c", "-o", program, ".").CombinedOutput(); err != nil {
+	build := exec.CommandContext(t.Context(), "go", "test", "-c", "-vet=off", "-trimpath", "-o", program, ".")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build the program to measure: %v: %s", err, out)
 	}
 	measure := func(test, name string, data []byte) int {

@@ -4,6 +4,7 @@ package mcp
 
 import (
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
@@ -14,7 +15,8 @@ import (
 // TestExampleServer uses the server of the examples as an assistant would.
 func TestExampleServer(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "shop")
-	build := exec.Command("go", "build", "-o", program, "raddle.dev/examples/assistant/server")
+	build := exec.Command("go", "build", "-trimpath", "-o", program, "raddle.dev/examples/assistant/server") // as make build compiles it
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}

@@ -327,7 +327,9 @@ var shopServer = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	path := filepath.Join(dir, "shop")
-	if out, err := exec.Command("go", "build", "-o", path, "raddle.dev/examples/assistant/server").CombinedOutput(); err != nil {
+	build := exec.Command("go", "build", "-trimpath", "-o", path, "raddle.dev/examples/assistant/server") // as make build compiles it
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%w: %s", err, out)
 	}
 	return path, nil

@@ -232,7 +232,10 @@ func TestExtraPlantedDefect(t *testing.T) {
 	dir := t.TempDir()
 	program := filepath.Join(dir, "raddle")
 	defect := plantDefect(t, dir, "../../../graph/effect.go", "func (c *effectCall) recordedResult() ([]byte, bool) {\n", "\tif c != nil {\n\t\treturn nil, false\n\t}\n")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-overlay", defect, "-o", program, "raddle.dev/cmd/raddle").CombinedOutput(); err != nil {
+	// with the flags of make build, so that only what imports the defect is compiled again
+	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-overlay", defect, "-o", program, "raddle.dev/cmd/raddle")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	agent, err := filepath.Abs("../../../examples/triage")
