@@ -109,3 +109,29 @@ func TestFailingDiskOfQueues(t *testing.T) {
 		}
 	}
 }
+
+// TestJobsThatWaited takes jobs that were due before, in the order of their priorities.
+func TestJobsThatWaited(t *testing.T) {
+	s := openImpatient(t, filepath.Join(t.TempDir(), "runs.db"))
+	for _, job := range []journal.DriveJob{{Thread: "a"}, {Thread: "b", Priority: 1}} {
+		if err := s.PutJob(t.Context(), job, -time.Hour); err != nil {
+			t.Fatal(err)
+		}
+	}
+	list, err := s.TakeJobs(t.Context(), journal.Worker{ID: "w"}, 2, time.Hour)
+	if err != nil || len(list) != 2 || list[0].Thread != "b" || list[1].Thread != "a" {
+		t.Fatal(list, err)
+	}
+	for _, job := range list {
+		if job.Waited < time.Hour || job.Waited > 2*time.Hour || job.Attempts != 1 {
+			t.Errorf("%+v", job)
+		}
+	}
+	if list, err := s.TakeJobs(t.Context(), journal.Worker{ID: "v"}, 0, time.Hour); err != nil || list != nil {
+		t.Error(list, err)
+	}
+	m, err := s.MeasureJobs(t.Context())
+	if err != nil || m.ByStatus[""] != (journal.JobCounts{Held: 2}) {
+		t.Errorf("%+v, %v", m, err)
+	}
+}
