@@ -35,7 +35,8 @@ func TestTasksOfAStepMeet(t *testing.T) {
 	}
 }
 
-// An answer given ahead that names a question, and cannot be its answer, opens the question with the reason; the one behind it is taken by another.
+// An answer given ahead that names a question, and cannot be its answer, opens the question with the reason; the one
+// behind it is taken by another.
 func TestAnAnswerGivenAheadOfAnotherKindOpensTheQuestion(t *testing.T) {
 	g := compile(t, graph.Def{Name: "g", Start: []string{"a"}, Edges: []graph.Edge{edge("a", "b"), edge("b", graph.End)},
 		Nodes: []graph.Node{{Name: "a", Run: asks(nil)}, {Name: "b", Run: asks(nil)}}})

@@ -12,7 +12,8 @@ import (
 	"raddle.dev/graph/journal"
 )
 
-// listQueueOperations returns the operations on lines, jobs, triggers and ticks. Each can be made again on a Store on which all of them were made.
+// listQueueOperations returns the operations on lines, jobs, triggers and ticks. Each can be made again on a Store on
+// which all of them were made.
 func listQueueOperations(ctx context.Context) []operation {
 	worker := journal.Worker{ID: "w", Host: "h", PID: 7}
 	job := journal.DriveJob{Thread: "a", Run: "r", Token: "t"}
@@ -64,8 +65,8 @@ func listQueueOperations(ctx context.Context) []operation {
 	}
 }
 
-// TestFailingDiskOfQueues lets each statement of each operation on lines, jobs and triggers fail once, on one Store: the operation says so and what it did,
-// and succeeds when it is tried again.
+// TestFailingDiskOfQueues lets each statement of each operation on lines, jobs and triggers fail once, on one Store:
+// the operation says so and what it did, and succeeds when it is tried again.
 func TestFailingDiskOfQueues(t *testing.T) {
 	disk := &faultyDisk{}
 	s, err := openOn(filepath.Join(t.TempDir(), "runs.db"), disk)

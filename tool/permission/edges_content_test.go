@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestContentOfCommands compares digests of what commands run: files of the workspace, and of a description of a package only its scripts.
+// TestContentOfCommands compares digests of what commands run: files of the workspace, and of a description of a
+// package only its scripts.
 func TestContentOfCommands(t *testing.T) {
 	t.Parallel()
 	base, err := filepath.EvalSymlinks(t.TempDir())

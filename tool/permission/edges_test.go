@@ -311,7 +311,8 @@ func TestLimitsOfLinks(t *testing.T) {
 	}
 }
 
-// TestUnusablePolicies looks at what each function makes of a workspace that is no absolute path, and of directories that cannot be looked at.
+// TestUnusablePolicies looks at what each function makes of a workspace that is no absolute path, and of directories
+// that cannot be looked at.
 func TestUnusablePolicies(t *testing.T) {
 	t.Parallel()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
