@@ -145,6 +145,13 @@ func TestDebugReadsBackEveryValue(t *testing.T) {
 		if !slices.Equal(got, []secretive{want, want, want, want}) {
 			t.Errorf("read %+v", got)
 		}
+		got = nil
+		if _, err := (&graph.Runner{Graph: g, Store: st}).Invoke(t.Context(), graph.Input{Thread: "plain", Set: []graph.Write{k.Set(v)}}); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(got, []secretive{v, v, v, {"a", "made by the reducer"}}) {
+			t.Errorf("without Debug read %+v", got)
+		}
 	}
 }
 

@@ -14,6 +14,8 @@ func TestEffectID(t *testing.T) {
 		{"2.act.0\x00tool fs_cat\x00=c1#2", EffectID{"2.act.0", "tool fs_cat", "=c1#2"}, "c1#2", ""},
 		{"2.act.0\x00model\x000", EffectID{"2.act.0", "model", "0"}, "", ""},
 		{"2.act.0\x00ask\x00=a\x00b", EffectID{"2.act.0", "ask", "=a\x00b"}, "a\x00b", ""},
+		{"2.act.0\x00shared\x00=spent", EffectID{"2.act.0", sharedName, "=spent"}, "spent", ""},
+		{"\x00model\x00=spent", EffectID{"", "model", "=spent"}, "spent", ""},
 		{sharedID("spent"), EffectID{"", sharedName, "=spent"}, "spent", "spent"},
 	} {
 		id := ParseEffectID(c.text)

@@ -315,6 +315,17 @@ func TestAPanicOfAHookThatListensFailsItsNode(t *testing.T) {
 	}
 }
 
+// A hook of the graph around the node is heard as well as one of the node, and its panic fails the node too.
+func TestAPanicOfAHookOfTheGraphFailsTheNode(t *testing.T) {
+	g := compile(t, graph.Def{Name: "g", Start: []string{"a"}, Edges: []graph.Edge{edge("a", graph.End)}, Nodes: []graph.Node{emits("a", 1)},
+		Hooks: []graph.Hooks{{Emit: func(context.Context, graph.Info, any) { panic("in the hook") }}}})
+	_, err := (&graph.Runner{Graph: g}).Invoke(t.Context(), graph.Input{})
+	var ne *graph.NodeError
+	if !errors.As(err, &ne) || ne.Stack == nil || !strings.Contains(err.Error(), "Hooks.Emit of node a") {
+		t.Error(err)
+	}
+}
+
 func TestAHookThatListensMayEmit(t *testing.T) {
 	n := emits("a", "value")
 	n.Hooks = []graph.Hooks{{Emit: func(ctx context.Context, _ graph.Info, v any) { graph.Emit(ctx, fmt.Sprint("heard ", v)) }}}

@@ -49,7 +49,7 @@ func (w *writer) appendRecords(thread string, after int64, recs []journal.Record
 	if err := checkPlace(after, len(recs)); err != nil {
 		return err
 	}
-	if after > 0 && countFitting(recs) == len(recs) {
+	if countFitting(recs) == len(recs) { // a new thread comes with a line, and so through appendWith
 		return w.insertRecords(thread, after, recs)
 	}
 	return w.runTransaction(func() error { return w.addRecords(thread, after, recs) })

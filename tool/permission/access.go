@@ -51,7 +51,10 @@ func (s *shellAnalyzer) addAccess(a access) {
 func (s *shellAnalyzer) unknownFile(a access, why string) {
 	for _, text := range a.word.maybe {
 		if a.kind == writing && !a.guess {
-			s.needs = append(s.needs, s.protectedIn(nil, text)...)
+			for _, place := range s.protectedIn(nil, text) {
+				place.why = notWritten + place.why
+				s.needs = append(s.needs, place)
+			}
 		}
 	}
 	n := need{kind: a.kind, text: a.word.text, fallback: Ask, why: why, guess: a.guess, repeated: a.asked}

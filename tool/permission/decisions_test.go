@@ -223,6 +223,9 @@ func (r *recordedRoom) describe(t *testing.T, line string) string {
 		if err := json.Unmarshal([]byte(rest), &c); err != nil {
 			t.Fatalf("%s: %v", line, err)
 		}
+		if !slices.Contains([]tool.Effect{"", tool.ReadOnly, tool.Idempotent, tool.Dangerous}, c.Effect) {
+			t.Fatalf("%s: there is no effect %q", line, c.Effect)
+		}
 	case "host":
 		name, port, err := net.SplitHostPort(rest)
 		if err != nil {

@@ -48,7 +48,7 @@ func (m matcher) pathPattern(r Rule) string {
 
 // escapePattern returns a pattern that matches only this path.
 func escapePattern(path string) string {
-	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `{`, `\{`).Replace(filepath.ToSlash(path))
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `{`, `\{`, `}`, `\}`).Replace(filepath.ToSlash(path))
 }
 
 // matchesPath reports whether a pattern of a rule that allows matches a path. A pattern DIR/** also

@@ -167,6 +167,9 @@ func (p *Policy) resolveArea() (area, error) {
 	return a, err
 }
 
+// notWritten begins the reason to ask before a protected place is written.
+const notWritten = "is not written without asking: "
+
 // fileNeed returns the need for a file that is read or written, with the verdict for the case that
 // no rule covers it. The name is absolute or relative to dir, the text is how the call has it.
 // The need asks if one of the places that the name may mean is guarded, outside of the workspace,
@@ -185,7 +188,7 @@ func (a area) fileNeed(f needKind, how reach, text, dir, name string) need {
 		if what, root := a.guardReason(path); f == writing && what != "" {
 			n.fallback = Ask
 			n.root = root
-			n.why = "is not written without asking: " + what
+			n.why = notWritten + what
 			return n
 		}
 		if !a.isInside(f, path) {

@@ -29,7 +29,12 @@ func (s *shellAnalyzer) writtenFiles(words []word) (files []word) {
 	case slices.Contains(writers, name):
 		files = operandsOf(args)
 		if slices.Contains(intoDirectory, name) {
-			files = append(files, s.targetFiles(files)...)
+			operands := files
+			files = append(files[:len(files):len(files)], s.targetFiles(operands)...)
+			for _, to := range targetDirs(name, args) {
+				sources := slices.DeleteFunc(slices.Clone(operands), func(w word) bool { return w.text == to.text })
+				files = append(append(files, to), s.targetFiles(append(sources, to))...)
+			}
 		}
 		return append(files, flagValues(args, []string{"-t", "--target-directory"})...)
 	case name == "sed" && slices.ContainsFunc(args, editsInPlace):
@@ -44,6 +49,36 @@ func (s *shellAnalyzer) writtenFiles(words []word) (files []word) {
 		return gitWrites(args)
 	}
 	return append(files, flagValues(args, outputs[name])...)
+}
+
+// targetDirs returns the directories into which a program copies or moves because a flag names them, in all forms of
+// the flag: -t DIR, -rt DIR, -rtDIR, --target-directory DIR, also with = and abbreviated.
+func targetDirs(name string, args []word) (dirs []word) {
+	if name == "rsync" {
+		return nil // its -t keeps times
+	}
+	for i, a := range args {
+		flag, value, joined := strings.Cut(a.text, "=")
+		at := strings.IndexByte(a.text, 't')
+		switch {
+		case strings.HasPrefix(flag, "--"):
+			if len(flag) == 2 || !strings.HasPrefix("--target-directory", flag) {
+				continue
+			}
+		case strings.HasPrefix(flag, "-") && at > 0:
+			value = a.text[at+1:]
+			joined = value != ""
+		default:
+			continue
+		}
+		switch {
+		case joined && a.isPlain():
+			dirs = append(dirs, literalWord(value))
+		case !joined && i+1 < len(args):
+			dirs = append(dirs, args[i+1])
+		}
+	}
+	return dirs
 }
 
 // operandsOf lists the arguments that are not flags.
