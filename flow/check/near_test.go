@@ -12,7 +12,6 @@ import (
 
 // TestNearPlaceholders checks which texts between double braces are reported, and what is to be written instead.
 func TestNearPlaceholders(t *testing.T) {
-	t.Parallel()
 	for text, want := range map[string][]string{
 		"{{ x }} and {{y }} and {{ x }}": {"write {{x}}", "write {{y}}"},
 		"{{\tx.a[0] }}":                  {"write {{x.a[0]}}"},

@@ -9,7 +9,7 @@ import (
 // them with the commands.
 var Commands = []string{
 	"acp", "agents", "answer", "ask", "chat", "check", "completion", "config", "doctor", "events", "examples", "explain", "graph", "help", "import", "inbox", "info", "init", "login", "logout", "mcp", "memory",
-	"models", "rag", "replay", "resume", "roles", "run", "runs", "sandbox", "schema", "serve", "shell", "store", "studio", "test", "tools", "triggers", "version", "wake", "watch", "workers", "__complete", "__completeNoDesc",
+	"models", "rag", "replay", "resume", "roles", "run", "runs", "sandbox", "schema", "serve", "shell", "store", "studio", "test", "tools", "triggers", "try", "version", "wake", "watch", "workers", "__complete", "__completeNoDesc",
 }
 
 // TakesValue are the flags of run, and those of every command, whose next word is

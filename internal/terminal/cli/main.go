@@ -110,6 +110,7 @@ records everything that a run does, so you can stop it at any moment, continue
 it, and go back in it.`,
 		Example: `  raddle init                        choose a model, and try it
   raddle                             talk with the assistant
+  raddle try                         see an agent work, kill it, and continue it
   raddle examples run hello "Ada"    run an example, without a model
   raddle "What is in this directory?"  ask, and continue with: raddle -c "…"
   raddle agents new helper           create an agent
@@ -189,6 +190,7 @@ func listCommands(env *environment) []commandGroup {
 			newSchemaCommand(env.Console),
 		}},
 		{"Set up", []*cobra.Command{
+			newTryCommand(env),
 			newInitCommand(env),
 			newConfigCommand(&env.opener),
 			newModelsCommand(&env.opener),

@@ -22,6 +22,7 @@ var notTried = map[string]string{
 	"raddle mcp rm":                         "it needs a server",
 	"raddle mcp test":                       "it needs a server",
 	"raddle chat":                           "it needs a terminal",
+	"raddle try":                            "it asks a person",
 	"raddle init":                           "it needs a terminal",
 	"raddle login":                          "it needs a key",
 	"raddle logout":                         "it needs a key",

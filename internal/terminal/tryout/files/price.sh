@@ -1,0 +1,2 @@
+# price.sh PIECES PRICE: prints what the pieces cost.
+echo $(($1 + $2))

@@ -1,0 +1,88 @@
+// Package tryout prepares what raddle try shows: an agent that repairs a failing test, which a person kills on the way
+// and continues. Its model is a transcript, and its tools work for real, in a directory in the cache.
+package tryout
+
+import (
+	"context"
+	"embed"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"raddle.dev/internal/storage/config"
+	"raddle.dev/internal/storage/runs"
+	"raddle.dev/internal/terminal/console"
+)
+
+//go:embed files
+var files embed.FS
+
+const top = "files"
+
+// The agent, and what it is asked.
+const (
+	Agent  = "try-repair"
+	Prompt = "The test fails. Repair it."
+)
+
+// recent is how many of the newest runs may be the one that was killed.
+const recent = 20
+
+// FindDir returns the directory in which the agent works.
+func FindDir(dirs config.Dirs) string { return filepath.Join(dirs.Cache, "try") }
+
+// WriteFiles writes the agent, the program with its fault, and its test into a directory, as they are at the beginning.
+func WriteFiles(dir string) error {
+	return fs.WalkDir(files, top, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		to := filepath.Join(dir, filepath.FromSlash(strings.TrimPrefix(path, top)))
+		if d.IsDir() {
+			return os.MkdirAll(to, 0o700)
+		}
+		text, err := files.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		return config.WritePrivate(to, text)
+	})
+}
+
+// FindStopped returns the run of the agent that was killed or stopped, if it is the newest one of the agent; "": there
+// is none.
+func FindStopped(ctx context.Context, archive *runs.Archive) (run string, err error) {
+	newest, err := archive.ListNewest(ctx, "", recent)
+	if err != nil {
+		return "", err
+	}
+	for _, r := range newest {
+		if r.Agent != Agent {
+			continue
+		}
+		if r.Final || r.Status == runs.Running {
+			return "", nil
+		}
+		return r.Run, nil
+	}
+	return "", nil
+}
+
+// SayBefore says what is about to happen. process is the id of this process.
+func SayBefore(con *console.Console, dir string, process int) {
+	con.PrintNote("an agent repairs the failing test of a small program, in %s", dir)
+	con.PrintNote("its model is recorded and needs no key; its tools work for real, and ask you: press 1 to allow a call")
+	con.PrintNote("after the change it thinks for 10 seconds: kill it then, with Ctrl-C here or with kill -9 %d elsewhere", process)
+	con.PrintNote("then continue it: raddle try")
+}
+
+// SayContinues says that a run continues which was stopped.
+func SayContinues(con *console.Console, run string) {
+	con.PrintNote("run %s was stopped, and continues; what its journal has is neither asked nor done again", run)
+}
+
+// SayAfter says what to look at when the run is done.
+func SayAfter(con *console.Console) {
+	con.PrintNote("next: raddle runs history last shows each step that was recorded; raddle try begins again; raddle init chooses a model of your own")
+}
