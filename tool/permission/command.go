@@ -61,7 +61,7 @@ func (s *shellAnalyzer) analyzeCommand(env, words []word) {
 	}
 	if _, reads := readers[name]; verdict == Ask && (!reads || strings.HasPrefix(why, "does more") || strings.HasPrefix(why, "writes a file")) {
 		s.addGuesses(env, words)
-	} else if verdict == Ask && name == "git" && s.watched {
+	} else if verdict == Ask && name == "git" && s.watched && !slices.Contains(localGit, words[min(1, len(words)-1)].text) {
 		for _, a := range words[1:] {
 			s.guessHosts(name, a) // what it clones, fetches or pushes to
 		}

@@ -129,13 +129,26 @@ func (s *shellAnalyzer) guessHosts(name string, w word) {
 		}
 		return
 	}
-	for _, host := range hostsIn(w.text, slices.Contains(netPrograms, name)) {
+	text := w.text
+	if m := remoteFile().FindStringSubmatch(text); m != nil && slices.Contains(remotePrograms, name) && !strings.Contains(text, "://") {
+		text = "ssh://" + m[1]
+	}
+	for _, host := range hostsIn(text, slices.Contains(netPrograms, name)) {
 		s.needs = append(s.needs, need{kind: network, text: host[0], hosts: host, guess: true})
 	}
 }
 
 // urlText matches a URL within other text.
 var urlText = compileLater(`[A-Za-z][A-Za-z0-9+.-]*://[^\s"'<>|;()]+`)
+
+// remotePrograms are programs for which HOST:PATH and USER@HOST:PATH are files on another machine.
+var remotePrograms = []string{"git", "rsync", "scp", "sftp"}
+
+// remoteFile matches such a file: no slash comes before the colon. A name of one letter is a drive of Windows.
+var remoteFile = compileLater(`^(?:[^\s/:@-][^\s/:@]*@)?(\[[0-9A-Fa-f:.]+\]|[^\s/:@-][^\s/:@]+):`)
+
+// localGit are commands of git that take messages, and reach no host.
+var localGit = []string{"commit", "merge", "notes", "stash", "tag"}
 
 // hostsIn lists the hosts that a text names in URLs, each with the forms in which a
 // rule may name it. bare also takes a text without a scheme for an address.
