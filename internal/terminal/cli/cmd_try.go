@@ -17,9 +17,9 @@ func newTryCommand(env *environment) *cobra.Command {
 	return &cobra.Command{
 		Use:   "try",
 		Short: "See an agent work, kill it, and continue it, without a key",
-		Long: `An agent repairs a failing test, and asks you before it changes a file. Kill it on the way: "raddle try" continues it,
-and nothing that was recorded happens again. The model is recorded and needs no key; the tools work for real, in a
-directory of their own in raddle's cache.`,
+		Long: `An agent repairs a failing test, and asks you before it runs a command or changes a file. Kill it on the way: "raddle try"
+continues it, and nothing that was recorded happens again. The model is recorded and needs no key; the tools work for
+real, in a directory of their own in raddle's cache.`,
 		Example: "  raddle try",
 		Args:    checkArgCount(0, 0, ""),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runTry(cmd.Context(), env) },
@@ -39,7 +39,7 @@ func runTry(ctx context.Context, env *environment) error {
 	if err := env.openProcess(); err != nil {
 		return err
 	}
-	stopped, err := tryout.FindStopped(ctx, env.process.Runs)
+	stopped, err := tryout.FindStopped(ctx, env.process.Runs, env.work)
 	if err != nil {
 		return err
 	}

@@ -19,6 +19,10 @@ func TestTry(t *testing.T) {
 	first.await("wants to run a command")
 	first.answer("1")
 	first.await("wants to change price.sh")
+	other := w.command("try")
+	if out, _ := other.CombinedOutput(); other.ProcessState.ExitCode() == 0 || !strings.Contains(string(out), "another process works on run") {
+		t.Errorf("beside it, another one says: %s", out)
+	}
 	first.answer("1")
 	first.await("+1 −1")
 	first.awaitNext("thinking") // the outcome of the change is in the journal

@@ -8,8 +8,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
+	"raddle.dev/internal/base/failure"
 	"raddle.dev/internal/storage/config"
 	"raddle.dev/internal/storage/runs"
 	"raddle.dev/internal/terminal/console"
@@ -50,23 +52,22 @@ func WriteFiles(dir string) error {
 	})
 }
 
-// FindStopped returns the run of the agent that was killed or stopped, if it is the newest one of the agent; "": there
-// is none.
-func FindStopped(ctx context.Context, archive *runs.Archive) (run string, err error) {
+// FindStopped returns the newest run of the agent if it was killed or stopped, and its files are in dir; "": there is
+// none. The error is of the kind [failure.Stale] if another process drives it.
+func FindStopped(ctx context.Context, archive *runs.Archive, dir string) (run string, err error) {
 	newest, err := archive.ListNewest(ctx, "", recent)
 	if err != nil {
 		return "", err
 	}
-	for _, r := range newest {
-		if r.Agent != Agent {
-			continue
-		}
-		if r.Final || r.Status == runs.Running {
-			return "", nil
-		}
-		return r.Run, nil
+	i := slices.IndexFunc(newest, func(r runs.Info) bool { return r.Agent == Agent })
+	switch {
+	case i < 0 || newest[i].Final || !config.IsDir(filepath.Join(dir, Agent)):
+		return "", nil
+	case newest[i].Status == runs.Running:
+		run = newest[i].Run
+		return "", failure.NewStale("answer it there, or end it: raddle runs cancel "+run, "another process works on run %s of raddle try", run)
 	}
-	return "", nil
+	return newest[i].Run, nil
 }
 
 // SayBefore says what is about to happen. process is the id of this process.
