@@ -286,3 +286,17 @@ func TestAnswersAheadAreCheckedWithTheData(t *testing.T) {
 		}
 	}
 }
+
+// An answer given ahead that names a question, and cannot be its answer, opens the question with the reason; the one
+// behind it is taken by another.
+func TestAnAnswerGivenAheadOfAnotherKindOpensTheQuestion(t *testing.T) {
+	g := compile(t, graph.Def{Name: "g", Start: []string{"a"}, Edges: []graph.Edge{edge("a", "b"), edge("b", graph.End)},
+		Nodes: []graph.Node{{Name: "a", Run: asks(nil)}, {Name: "b", Run: asks(nil)}}})
+	r := kept(g)
+	res, err := r.Invoke(t.Context(), graph.Input{Thread: thread, Ahead: []graph.Answer{says("b", "two"), {ID: "a", Value: 7}}})
+	if is(t, graph.Waiting, res, err); res.Questions[0].ID != "a" || !strings.Contains(res.Questions[0].Rejected, "it must be a string, not a number") {
+		t.Fatalf("%+v", res.Questions)
+	}
+	res, err = resume(t, r, says("a", "one"))
+	is(t, graph.Done, res, err)
+}

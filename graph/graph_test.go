@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -169,5 +170,41 @@ func TestHaltDropsSiblings(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"c"}, dropped); diff != "" || res.Value != "out" || res.Status != graph.Done {
 		t.Errorf("%s, value %v, status %v", diff, res.Value, res.Status)
+	}
+}
+
+// Tasks of a step may wait for each other: each of them gets a goroutine.
+func TestTasksOfAStepMeet(t *testing.T) {
+	const tasks = 9
+	for range 3 {
+		var all sync.WaitGroup
+		all.Add(tasks)
+		meets := func(context.Context, graph.State) (graph.Update, error) {
+			all.Done()
+			all.Wait()
+			return graph.Update{}, nil
+		}
+		d := graph.Def{Name: "g"}
+		for i := range tasks {
+			name := fmt.Sprint("n", i)
+			d.Start = append(d.Start, name)
+			d.Nodes = append(d.Nodes, graph.Node{Name: name, Run: meets})
+			d.Edges = append(d.Edges, edge(name, graph.End))
+		}
+		res, err := (&graph.Runner{Graph: compile(t, d)}).Invoke(t.Context(), graph.Input{})
+		is(t, graph.Done, res, err)
+	}
+}
+
+// Two failing tasks of a step fail it together, whichever ends first.
+func TestAllFailuresOfAStepAreReported(t *testing.T) {
+	g := compile(t, graph.Def{Name: "g", Start: []string{"a", "b", "c"}, Edges: []graph.Edge{edge("a", graph.End), edge("b", graph.End), edge("c", graph.End)},
+		Nodes: []graph.Node{{Name: "a", Run: fails("one")}, {Name: "b", Run: idle}, {Name: "c", Run: fails("two")}}})
+	for _, st := range []journal.Store{nil, journal.NewMemory()} {
+		_, err := (&graph.Runner{Graph: g, Store: st}).Invoke(t.Context(), graph.Input{Thread: thread})
+		const want = "2 tasks of step 0 failed:\n  node a (step 0, attempt 1): one\n  node c (step 0, attempt 1): two"
+		if ne := (*graph.NodeError)(nil); !errors.As(err, &ne) || err.Error() != want {
+			t.Error(err)
+		}
 	}
 }

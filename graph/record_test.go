@@ -2,6 +2,7 @@ package graph
 
 import (
 	"context"
+	"fmt"
 	"reflect"
 	"testing"
 )
@@ -38,12 +39,12 @@ func TestUpdatesAreReadBack(t *testing.T) {
 		if err != nil {
 			t.Fatal(name, err)
 		}
-		if len(got.Writes) != len(u.Writes) || (got.Goto == nil) != (u.Goto == nil) || (got.Send == nil) != (u.Send == nil) || len(got.Send) != len(u.Send) ||
+		if !reflect.DeepEqual(listWrites(got.Writes), listWrites(u.Writes)) || (got.Goto == nil) != (u.Goto == nil) || (got.Send == nil) != (u.Send == nil) || len(got.Send) != len(u.Send) ||
 			!reflect.DeepEqual(got.failed, u.failed) || !reflect.DeepEqual(got.Halt, u.Halt) || !reflect.DeepEqual(got.Goto, u.Goto) {
 			t.Errorf("%s: %+v, not %+v", name, got, u)
 		}
 		for i := range got.Send {
-			if got.Send[i].To != u.Send[i].To || len(got.Send[i].Overlay) != len(u.Send[i].Overlay) {
+			if got.Send[i].To != u.Send[i].To || !reflect.DeepEqual(listWrites(got.Send[i].Overlay), listWrites(u.Send[i].Overlay)) {
 				t.Errorf("%s: task %d: %+v", name, i, got.Send[i])
 			}
 		}
@@ -51,4 +52,12 @@ func TestUpdatesAreReadBack(t *testing.T) {
 	if _, err := encodeUpdate(&Update{Halt: &Halt{Value: func() {}}}); err == nil {
 		t.Error("a function is stored")
 	}
+}
+
+// listWrites returns the keys of writes with their values, as text.
+func listWrites(writes []Write) (list []string) {
+	for _, w := range writes {
+		list = append(list, fmt.Sprint(w.Key(), "=", w.val))
+	}
+	return list
 }

@@ -306,6 +306,26 @@ func trustAll(_ context.Context, open []graph.Question) (answers []graph.Answer,
 	return answers, false, nil
 }
 
+// driveUntilItAsks drives a run, and returns when it asks once. The question stays open until its context ends, of which
+// causes gets the cause; done gets the error of the drive.
+func driveUntilItAsks(run *Run) (causes, done <-chan error) {
+	asked := make(chan bool)
+	cause := make(chan error, 1)
+	end := make(chan error, 1)
+	go func() {
+		defer run.Close()
+		_, err := run.Drive(context.Background(), Driver{Ask: func(ctx context.Context, _ []graph.Question) ([]graph.Answer, bool, error) {
+			close(asked)
+			<-ctx.Done()
+			cause <- context.Cause(ctx)
+			return nil, true, ctx.Err()
+		}})
+		end <- err
+	}()
+	<-asked
+	return cause, end
+}
+
 // An answer from elsewhere ends the question here. One that does not fit leaves it.
 func TestSendAnswersToARunThatAsks(t *testing.T) {
 	a, b, work := shop(t)
@@ -315,27 +335,16 @@ func TestSendAnswersToARunThatAsks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	asked := make(chan bool)
-	done := make(chan error, 1)
-	go func() {
-		defer run.Close()
-		_, err := run.Drive(context.Background(), Driver{Ask: func(ctx context.Context, _ []graph.Question) ([]graph.Answer, bool, error) {
-			close(asked)
-			<-ctx.Done()
-			if cause := context.Cause(ctx); !errors.Is(cause, ErrAnsweredElsewhere) {
-				t.Errorf("the question has ended because of %v", cause)
-			}
-			return nil, true, ctx.Err()
-		}})
-		done <- err
-	}()
-	<-asked
+	causes, done := driveUntilItAsks(run)
 	_, err = b.SendAnswers(t.Context(), run.ID, []graph.Answer{{ID: "ask", Value: "no"}})
 	if wrong, ok := errors.AsType[*graph.AnswerError](err); !ok || !strings.Contains(wrong.Reason, "len(input) > 3") {
 		t.Errorf("an answer that does not fit: %v", err)
 	}
 	if handed, err := b.SendAnswers(t.Context(), run.ID, []graph.Answer{{ID: "ask", Value: "well done"}}); !handed || err != nil {
 		t.Fatal(handed, err)
+	}
+	if cause := <-causes; !errors.Is(cause, ErrAnsweredElsewhere) {
+		t.Errorf("the question has ended because of %v", cause)
 	}
 	if err := <-done; err != nil {
 		t.Fatal(err)
@@ -353,20 +362,7 @@ func TestCancelARunThatAsks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	asked := make(chan bool)
-	causes := make(chan error, 1)
-	done := make(chan error, 1)
-	go func() {
-		defer run.Close()
-		_, err := run.Drive(context.Background(), Driver{Ask: func(ctx context.Context, _ []graph.Question) ([]graph.Answer, bool, error) {
-			close(asked)
-			<-ctx.Done()
-			causes <- context.Cause(ctx)
-			return nil, true, ctx.Err()
-		}})
-		done <- err
-	}()
-	<-asked
+	causes, done := driveUntilItAsks(run)
 	if _, err := RecordChange(t.Context(), b, RunChange{ID: run.ID, Cancel: true}); err != nil {
 		t.Fatal(err)
 	}

@@ -226,15 +226,15 @@ func (d *Doctor) CheckAgent(name string) *flow.Agent {
 	}
 	_, noModel := errors.AsType[*flow.MissingModelError](err)
 	_, noValue := errors.AsType[*flow.VariablesError](err)
-	switch {
-	case err != nil && !noModel && !noValue:
+	if err != nil && !noModel && !noValue {
 		d.addError("agent", "", err)
 		return nil
-	case len(a.ListFindings()) > 0:
-		d.addWarning("agent", "raddle check "+name, "%s: check reports %d findings", a.Name, len(a.ListFindings()))
-	default:
-		d.addOK("agent", "%s in %s", a.Name, d.Process.Dirs.ShortPath(a.Dir))
 	}
+	if findings := a.ListFindings(); len(findings) > 0 {
+		d.addWarning("agent", "raddle check "+name, "%s: check reports %d findings", a.Name, len(findings))
+		return a
+	}
+	d.addOK("agent", "%s in %s", a.Name, d.Process.Dirs.ShortPath(a.Dir))
 	return a
 }
 
