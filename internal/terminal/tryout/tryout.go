@@ -53,8 +53,11 @@ func WriteFiles(dir string) error {
 }
 
 // FindStopped returns the newest run of the agent if it was killed or stopped, and its files are in dir; "": there is
-// none. The error is of the kind [failure.Stale] if another process drives it.
+// none. The error says that another process drives it, or that the store keeps no runs.
 func FindStopped(ctx context.Context, archive *runs.Archive, dir string) (run string, err error) {
+	if !archive.KeepsRuns() {
+		return "", failure.NewUsage("unset RADDLE_STORE, or name one that keeps them", "raddle try continues a run that was killed, and the store %s keeps none", archive.StoreURL())
+	}
 	newest, err := archive.ListNewest(ctx, "", recent)
 	if err != nil {
 		return "", err
@@ -70,20 +73,22 @@ func FindStopped(ctx context.Context, archive *runs.Archive, dir string) (run st
 	return newest[i].Run, nil
 }
 
-// SayBefore says what is about to happen. process is the id of this process.
+// SayBefore says what is about to happen, in lines for 80 columns. process is the id of this process.
 func SayBefore(con *console.Console, dir string, process int) {
-	con.PrintNote("an agent repairs the failing test of a small program, in %s", dir)
-	con.PrintNote("its model is recorded and needs no key; its tools work for real, and ask you: press 1 to allow a call")
-	con.PrintNote("after the change it thinks for 10 seconds: kill it then, with Ctrl-C here or with kill -9 %d elsewhere", process)
-	con.PrintNote("then continue it: raddle try")
+	con.PrintNote("an agent repairs a failing test in %s", dir)
+	con.PrintNote("its model is recorded; its tools work for real, and ask you: 1 allows a call")
+	con.PrintNote("after the change it thinks for 10 seconds: kill it then (Ctrl-C, kill -9 %d)", process)
+	con.PrintNote("and continue it: raddle try")
 }
 
 // SayContinues says that a run continues which was stopped.
 func SayContinues(con *console.Console, run string) {
-	con.PrintNote("run %s was stopped, and continues; what its journal has is neither asked nor done again", run)
+	con.PrintNote("run %s was stopped, and continues", run)
+	con.PrintNote("what its journal has is neither asked nor done again")
 }
 
 // SayAfter says what to look at when the run is done.
 func SayAfter(con *console.Console) {
-	con.PrintNote("next: raddle runs history last shows each step that was recorded; raddle try begins again; raddle init chooses a model of your own")
+	con.PrintNote("next: raddle runs history last shows each step that was recorded")
+	con.PrintNote("raddle try begins again; raddle init chooses a model of your own")
 }
