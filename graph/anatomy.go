@@ -98,6 +98,7 @@ type questionState struct {
 type breakpoints struct {
 	set    map[Break]bool // for this drive, in addition to those of nodes
 	passed map[string]int // by frame: the step before which it has stopped already
+	cancel string         // Resume.Cancel
 	mu     sync.Mutex     // guards the fields below
 	at     map[string]int // by frame: the step before which this drive has stopped
 }
@@ -119,6 +120,7 @@ type frame struct {
 	breaks []Break       // where it has stopped, including its children, in task order
 	since  time.Duration // active time of the run when the frame started
 	late   *stepTimeout  // the cause of the current step's context if its time passes
+	ending error         // what has decided its end; nil: nothing, or isEnding says that its Finally has run
 
 	failures []*NodeError // handled by OnError: End, including those of children
 

@@ -108,7 +108,7 @@ func (a attempt) saveChildOutcome(f *frame, status Status, err error) {
 	defer a.mu.Unlock()
 	in := a.ensureInner()
 	in.failures = append(in.failures, f.failures...)
-	if in.below = f; a.drive.journal == nil && a.canRetry() {
+	if in.below = f; a.drive.journal == nil && a.canRetry() && status != Abandoned {
 		in.kept, in.returned = f, err == nil && status == Done
 	}
 	a.waiting, a.paused = a.waiting || status == Waiting, a.paused || status == Paused
@@ -224,12 +224,13 @@ func (a attempt) isChildDropped(path string) bool {
 // driveChild drives a child frame to its end.
 func (f *frame) driveChild(ctx context.Context) (Status, error) {
 	d := f.drive
+	limited := ctx
 	if limit := f.g.def.Timeout; limit > 0 {
-		limited, cancel := context.WithTimeoutCause(ctx, limit-(d.activeTime()-f.since), errRunTimeout)
+		var cancel context.CancelFunc
+		limited, cancel = context.WithTimeoutCause(ctx, limit-(d.activeTime()-f.since), errRunTimeout)
 		defer cancel()
-		ctx = limited
 	}
-	status, err := f.driveSteps(ctx)
+	status, err := f.driveToEnd(ctx, limited, "")
 	switch {
 	case status == Waiting:
 		return status, ErrWaiting
@@ -237,8 +238,10 @@ func (f *frame) driveChild(ctx context.Context) (Status, error) {
 		return status, ErrPaused
 	}
 	d.journal.AddStateSize(-f.storedSize())
-	if err == nil && d.journal != nil {
-		err = d.journal.AddRecord(journal.KindReturn, &record.Parts{Path: f.path}, false)
+	if ended := status == Abandoned; (err == nil || ended) && d.journal != nil {
+		if e := d.journal.AddRecord(journal.KindReturn, &record.Parts{Path: f.path, Dropped: ended}, false); e != nil {
+			err = firstError(err, e)
+		}
 	}
 	return status, err
 }

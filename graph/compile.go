@@ -22,6 +22,7 @@ type Graph struct {
 	sources int // of all joins
 	start   []int
 	byName  map[string]int
+	finally int  // the node of Def.Finally; end: there is none
 	breaks  bool // a node has a break
 	ends    bool // it may end contexts of nodes by itself, or children of it may
 	digest  string
@@ -72,7 +73,7 @@ func (g *Graph) Digest() string { return g.digest }
 // must be able to fire. The error joins all problems.
 func Compile(d Def) (*Graph, error) {
 	d.Start, d.First = slices.Clone(d.Start), slices.Clone(d.First)
-	c := &compiler{g: &Graph{def: d, byName: map[string]int{End: end}}}
+	c := &compiler{g: &Graph{def: d, byName: map[string]int{End: end}, finally: end}}
 	if c.g.def.MaxSteps == 0 {
 		c.g.def.MaxSteps = defaultMaxSteps
 	}
@@ -80,6 +81,7 @@ func Compile(d Def) (*Graph, error) {
 	c.declareNodes()
 	c.connectNodes()
 	c.resolveStarts()
+	c.resolveFinally()
 	if len(c.errs) == 0 {
 		c.checkReachable()
 	}
@@ -210,7 +212,7 @@ func (c *compiler) connectNodes() {
 	}
 	for i := range c.g.nodes {
 		n := &c.g.nodes[i]
-		if n.edgeCount()+len(n.Routes)+len(n.Ends) == 0 && !n.AnyRoute {
+		if n.edgeCount()+len(n.Routes)+len(n.Ends) == 0 && !n.AnyRoute && n.Name != c.g.def.Finally {
 			c.addFault("node %q leads nowhere: give it an edge (to %s, if it ends a path) or Routes", n.Name, End)
 		}
 	}
@@ -245,6 +247,7 @@ func (n *compiledNode) resolveTarget(g *Graph, name string) (int, bool) {
 	to, ok := n.routes[name]
 	if !ok && n.AnyRoute {
 		to, ok = g.byName[name]
+		ok = ok && (to == end || to != g.finally)
 	}
 	return to, ok
 }
@@ -254,6 +257,7 @@ func (n *compiledNode) allowedTargets(g *Graph) []string {
 	names := slices.Collect(maps.Keys(n.routes))
 	if n.AnyRoute {
 		names = slices.AppendSeq(names, maps.Keys(g.byName))
+		names = slices.DeleteFunc(names, func(name string) bool { return name == g.def.Finally })
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
@@ -343,6 +347,43 @@ func (c *compiler) resolveStarts() {
 	slices.Sort(c.g.start)
 }
 
+// resolveFinally resolves Def.Finally: nothing leads to that node or away from it.
+func (c *compiler) resolveFinally() {
+	name := c.g.def.Finally
+	if name == "" {
+		return
+	}
+	at, ok := c.resolveNode(name, "Finally")
+	if !ok {
+		return
+	}
+	if at == end {
+		c.addFault("Finally names %s: it must be a node", End)
+		return
+	}
+	c.g.finally = at
+	n := &c.g.nodes[at]
+	if len(n.joins) > 0 || n.AnyRoute || slices.ContainsFunc(n.possibleTargets(c.g), func(to int) bool { return to != end }) {
+		c.addFault("node %q is Finally, so nothing but %s can follow it: leave out its other edges, Routes, Ends and OnError", name, End)
+	}
+	if n.edgeCount() == 0 {
+		n.to = []int{end}
+	}
+	for i := range c.g.nodes {
+		if slices.Contains(c.g.nodes[i].possibleTargets(c.g), at) {
+			c.addFault("node %q leads to %q, which is Finally: it runs after the end was decided, and is no target", c.g.nodes[i].Name, name)
+		}
+	}
+	for _, j := range c.g.joins {
+		if j.to == at {
+			c.addFault("the join of %s leads to %q, which is Finally: it runs after the end was decided, and is no target", strings.Join(j.from, ", "), name)
+		}
+	}
+	if slices.Contains(c.g.start, at) {
+		c.addFault("Start names %q, which is Finally: it runs after the end was decided", name)
+	}
+}
+
 // checkReachable walks from the start; a join is passed when all its sources have been reached.
 func (c *compiler) checkReachable() {
 	seen := make([]bool, len(c.g.nodes))
@@ -371,7 +412,7 @@ func (c *compiler) checkReachable() {
 		}
 	}
 	for i := range c.g.nodes {
-		if !seen[i] {
+		if !seen[i] && i != c.g.finally {
 			c.addFault("node %q cannot be reached from %s", c.g.nodes[i].Name, strings.Join(c.g.def.Start, ", "))
 		}
 	}
@@ -414,6 +455,9 @@ func computeDigest(g *Graph) string {
 	h := sha256.New()
 	put := func(parts ...any) { _, _ = io.WriteString(h, fmt.Sprintf("%q\n", parts)) }
 	put("graph", g.def.Name, g.def.Version, g.def.Start, g.def.Open != nil)
+	if g.finally != end {
+		put("finally", g.def.Finally)
+	}
 	for _, k := range g.table.keys {
 		put("key", k.name, k.tag, int(k.fold))
 	}

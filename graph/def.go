@@ -240,6 +240,15 @@ type Def struct {
 	// Start names the nodes that run first, in one step.
 	Start []string
 
+	// Finally names the node that runs, once, when a run ends without being done: after a failure that no node
+	// handles, after a limit (Timeout, MaxSteps, MaxVisits), after Resume.Cancel. It sees the state of the last step, and
+	// Cause and Causes say what happened. It cannot change the end: the run is then Abandoned, its error is an *EndingError,
+	// and it cannot be resumed. A crash, a pause and the end of the context are no ends: the run continues where it was, in
+	// its Finally too. If the node itself fails, the run has Failed, and a resume repeats the node. No edge leads to it or
+	// away from it, and Timeout does not hold for it. That of a child graph runs when the child fails; the next attempt of
+	// its node then starts the child from its beginning. If empty, a failed run can be resumed.
+	Finally string
+
 	// MaxSteps is the largest number of steps of a run. If 0, it is 10,000,000.
 	MaxSteps int
 

@@ -193,6 +193,7 @@ func (d *drive) resumeRun(ctx context.Context, in Resume) (Result, error) {
 		return res, err
 	}
 	d.questions.ahead, d.questions.asked, d.stops.passed = s.Ahead, s.Asked, s.Run.Broken
+	d.stops.cancel = in.Cancel
 	if in.IgnoreAhead {
 		for i := range s.Ahead {
 			s.Ahead[i].Used = true
@@ -349,10 +350,11 @@ func (d *drive) driveRoot(f *frame) (Result, error) {
 	if d.journal != nil {
 		d.outages.patience.Limit, d.journal.Waits = lease.TTL+lease.StorePatience, ctx
 	}
+	limited := ctx
 	if limit := f.g.def.Timeout; limit > 0 {
-		limited, cancel := context.WithTimeoutCause(ctx, limit-d.activeTime(), errRunTimeout)
+		var cancel context.CancelFunc
+		limited, cancel = context.WithTimeoutCause(ctx, limit-d.activeTime(), errRunTimeout)
 		defer cancel()
-		ctx = limited
 	}
 	ended := false
 	defer func() {
@@ -362,7 +364,7 @@ func (d *drive) driveRoot(f *frame) (Result, error) {
 	}()
 	d.openHandle()
 	defer d.closeHandle() // also if a task ends this goroutine
-	status, err := f.driveSteps(ctx)
+	status, err := f.driveToEnd(ctx, limited, d.stops.cancel)
 	ended = true
 	d.closeHandle() // the end of the drive is the last record
 	hung, err := d.leftBehind(err)
@@ -420,6 +422,9 @@ func firstError(err, store error) error {
 func (d *drive) recordEnd(f *frame, status Status, err error) error {
 	run := &d.journal.Run
 	b := &record.Parts{Status: record.Status(status), Reason: errorText(err), Halted: f.halted, Run: d.run, Broken: d.stops.listSteps(f), Label: run.Label, Graph: run.Graph, Started: run.Started}
+	if status == Abandoned && d.stops.cancel != "" {
+		b.By = journal.AuthorOf(d.ctx)
+	}
 	if f.halted {
 		if b.Value, err = value.EncodeAny(nil, f.value); err != nil {
 			return err

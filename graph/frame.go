@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -108,6 +109,9 @@ func (f *frame) restoreFrame(raw *record.Frame, set ...Write) (*frame, error) {
 		if i, ok := g.byName[name]; ok && i >= 0 {
 			f.visits[i] = n
 		}
+	}
+	if f.isEnding() && len(f.next.tasks) > 0 {
+		f.ending = errors.New(f.next.tasks[0].cause)
 	}
 	if raw.Value != nil {
 		var err error

@@ -153,6 +153,11 @@ type Resume struct {
 	// new one as the run's.
 	AcceptChanges bool
 
+	// Cancel ends the run for the reason that it is: what would have run next is dropped, Def.Finally runs, and the run
+	// is Abandoned. The error is then an *EndingError or, of a graph without Finally, a *CancelError. If empty, the run
+	// continues.
+	Cancel string
+
 	// Meta replaces Input.Meta from here on, if it is not nil: the caller continues with
 	// something else than it started with.
 	Meta []byte

@@ -90,6 +90,12 @@ func (f *frame) decideNextStep(ctx context.Context) (Status, error) {
 	if ctx.Err() != nil && !f.halted {
 		return f.interruptionStatus(ctx, false)
 	}
+	if f.isEnding() {
+		if f.halted || len(f.next.tasks) == 0 {
+			return Done, nil
+		}
+		return f.checkPause()
+	}
 	if limit := g.def.Timeout; limit > 0 && !f.halted && d.activeTime()-f.since > limit {
 		return f.timeoutStatus(false) // the Runner's clock may differ from the context's
 	}
@@ -105,10 +111,8 @@ func (f *frame) decideNextStep(ctx context.Context) (Status, error) {
 		}
 		return Done, nil
 	}
-	select {
-	case <-d.pause:
-		return Paused, nil
-	default:
+	if status, err := f.checkPause(); status != Running {
+		return status, err
 	}
 	if done >= g.def.MaxSteps {
 		return StepLimit, &LimitError{Status: StepLimit, Graph: g.def.Name, Path: f.public, Limit: done, Frontier: f.next.nodeNames(g)}
@@ -124,6 +128,16 @@ func (f *frame) decideNextStep(ctx context.Context) (Status, error) {
 		}
 	}
 	return Running, nil
+}
+
+// checkPause returns Paused if the drive is to stop before the next step, else Running.
+func (f *frame) checkPause() (Status, error) {
+	select {
+	case <-f.drive.pause:
+		return Paused, nil
+	default:
+		return Running, nil
+	}
 }
 
 // interruptionStatus returns how a frame ends after its context has ended. during says that tasks of a
@@ -293,7 +307,7 @@ func (f *frame) applyStep() error {
 	f.st, f.next, f.tasks = st, next, was.tasks[:0]
 	f.arrivals.list = was.arrived // reuse its memory
 	if d.journal != nil {
-		if seq, err = f.commitPatches(journal.KindStep, &record.Parts{Failures: f.listFailures()}, d.settings.Durability < QuestionsOnly); err != nil {
+		if seq, err = f.commitPatches(journal.KindStep, &record.Parts{Failures: f.listFailures()}, d.settings.Durability < QuestionsOnly && !f.isEnding()); err != nil {
 			f.st, f.next, f.halted, f.value, f.arrivals.list = before, was, false, nil, nil // undo the step in memory
 			if w := (*writeError)(nil); errors.As(err, &w) {
 				return f.attributeError(w.by, w.err)

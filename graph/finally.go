@@ -1,0 +1,131 @@
+package graph
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"raddle.dev/graph/internal/record"
+	"raddle.dev/graph/journal"
+)
+
+// EndingError is the error of a run that has ended without being done, after its Def.Finally has run. The run is
+// Abandoned: it cannot be resumed.
+type EndingError struct {
+	// Finally is the node that has run.
+	Finally string
+
+	// Err is what ended the run. In a drive that has continued with the Finally of an earlier one, it has the text only.
+	Err error
+}
+
+// Error implements error.
+func (e *EndingError) Error() string { return fmt.Sprintf("%v; node %s has run", e.Err, e.Finally) }
+
+// Unwrap returns what ended the run.
+func (e *EndingError) Unwrap() error { return e.Err }
+
+// A CancelError is why a run with Resume.Cancel has ended.
+type CancelError struct{ Reason string }
+
+// Error implements error.
+func (e *CancelError) Error() string { return e.Reason }
+
+// isEnding reports whether the end of the frame was decided: its Finally is no route, so that only this leads to it.
+func (f *frame) isEnding() bool { return f.g.finally >= 0 && f.visits[f.g.finally] > 0 }
+
+// decidesEnd reports whether a frame that has stopped so cannot continue by itself: a failure of its nodes, or a limit. What
+// stops the drive is none, nor is a journal that does not fit the graph.
+func (f *frame) decidesEnd(ctx context.Context, status Status, err error) bool {
+	d := f.drive
+	switch {
+	case ctx.Err() != nil || d.fatalError() != nil || d.journal != nil && d.journal.StoreError() != nil:
+		return false
+	case status == TimedOut || status == StepLimit || status == VisitLimit || status == Stuck:
+		return true
+	case status != Failed:
+		return false
+	}
+	return errors.As(err, new(*StepError)) || errors.As(err, new(*ConflictError)) || errors.As(err, new(*HaltError)) || errors.As(err, new(*CancelError))
+}
+
+// driveToEnd drives a frame until it stops, and then its Finally if it cannot continue. limited is ctx with the time limit of
+// the graph, which does not hold for Finally.
+func (f *frame) driveToEnd(ctx, limited context.Context, cancel string) (status Status, err error) {
+	if cancel != "" && !f.isEnding() {
+		status, err = Failed, &CancelError{cancel}
+		if f.g.finally < 0 {
+			return Abandoned, err
+		}
+	} else {
+		if f.isEnding() {
+			limited = ctx
+		}
+		status, err = f.driveSteps(limited)
+	}
+	if f.g.finally < 0 {
+		return status, err
+	}
+	if !f.isEnding() {
+		if !f.decidesEnd(ctx, status, err) {
+			return status, err
+		}
+		if err := f.decideEnd(err); err != nil {
+			return Failed, err
+		}
+		status, err = f.driveSteps(ctx)
+	}
+	name := f.g.nameOf(f.g.finally)
+	switch status {
+	case Done:
+		if f.ending == nil { // the end of an earlier drive is not recorded: that is written together with the step of Finally
+			f.ending = errors.New("the run has ended")
+		}
+		f.halted = false
+		f.value = nil
+		return Abandoned, &EndingError{Finally: name, Err: f.ending}
+	case Failed:
+		return status, fmt.Errorf("the run ends (%w), and its Finally has failed: %w", f.ending, err)
+	}
+	return status, err
+}
+
+// decideEnd records that the frame ends for a reason: what would have run next, or has not ended, is dropped, and Finally
+// runs.
+func (f *frame) decideEnd(reason error) error {
+	d := f.drive
+	was := f.next
+	task := taskRef{node: f.g.finally, cause: reason.Error()}
+	if failed := (*StepError)(nil); errors.As(reason, &failed) {
+		for _, e := range failed.Tasks {
+			c := describeNodeError(e)
+			c.Handler = f.g.nameOf(f.g.finally)
+			c.To = 1
+			task.causes = append(task.causes, c)
+		}
+	}
+	f.ending = reason
+	f.next = frontier{tasks: []taskRef{task}}
+	f.patchBuffer()
+	var seq int64
+	if d.journal != nil {
+		var err error
+		if seq, err = f.commitPatches(journal.KindStep, &record.Parts{Failures: task.causes}, d.settings.Durability < QuestionsOnly); err != nil {
+			return err
+		}
+	}
+	if d.topics&TopicStep != 0 {
+		b := StepCommitted{Nodes: was.nodeNames(f.g), Next: f.next.nodeNames(f.g), Seq: seq, State: f.st.forReader()}
+		for _, name := range b.Nodes {
+			b.Moves = append(b.Moves, Move{From: name, To: b.Next})
+		}
+		f.deliverEvent(Event{Path: f.public, Step: f.step, Body: b})
+	}
+	f.step++
+	f.countVisits()
+	f.raw, f.again, f.asked, f.breaks, f.broke = nil, nil, nil, nil, nil
+	if f.isRoot() {
+		d.failures.Store(0)
+	}
+	return nil
+}
