@@ -466,7 +466,7 @@ func variableValue(a *Agent, v spec.Variable) (value string, ok bool) {
 // route to any node, so a graph with a reachable script reaches all of them.
 func (a *Agent) reachableNodes() []*spec.Node {
 	seen := map[string]bool{}
-	todo := []string{a.File.Start}
+	todo := a.File.Entries()
 	scripted := false
 	for len(todo) > 0 {
 		n := a.File.Node(todo[0])

@@ -48,7 +48,7 @@ func (b *builder) compileAgent(a *Agent) (*graph.Graph, error) {
 	f := a.File
 	def := graph.Def{
 		Name: f.Name, Version: versionOf(f), Keys: []graph.AnyKey{mediaKey}, Open: r.keySet.openKey, Start: []string{f.Start},
-		MaxVisits: f.Settings.MaxLoopIterations, Concurrency: max(1, f.Settings.MaxConcurrency), MustHalt: true,
+		Finally: f.Finally, MaxVisits: f.Settings.MaxLoopIterations, Concurrency: max(1, f.Settings.MaxConcurrency), MustHalt: true,
 	}
 	if t := f.Settings.Timeout; t != nil {
 		def.Timeout = max(1, t.Duration())
@@ -59,7 +59,7 @@ func (b *builder) compileAgent(a *Agent) (*graph.Graph, error) {
 			return nil, err
 		}
 		node.Run = r.nodeFunc(n)
-		if n.Type.Routing == spec.RouteAny {
+		if n.Type.Routing == spec.RouteAny && n.ID != f.Finally {
 			node.AnyRoute = true
 		} else {
 			node.Routes = r.routesOf(n)
@@ -144,6 +144,12 @@ func (r *runtime) nodeFunc(n *spec.Node) graph.Func {
 	return r.agent.host.redactErrors(func(ctx context.Context, s graph.State) (graph.Update, error) {
 		if r.agent.File.Settings.MaxLoopIterations == 0 {
 			return graph.Update{}, &graph.LimitError{Status: graph.VisitLimit, Graph: r.agent.File.Name, Node: n.ID, Count: 1}
+		}
+		if n.ID == r.agent.File.Finally {
+			var err error
+			if s, err = graph.Overlay(s, r.keySet.replaceValue(spec.ReasonKey, PlainReason(graph.Cause(ctx)))); err != nil {
+				return graph.Update{}, err
+			}
 		}
 		nr := &nodeRun{Context: r.withSharedBudget(ctx), runtime: r, node: n, before: s, queue: n.QueueName()}
 		nr.logEntry()

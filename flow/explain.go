@@ -87,9 +87,19 @@ func describeEngineError(a *Agent, err error) (text string, cause error) {
 		limit    *graph.LimitError
 		canceled *graph.CanceledError
 		stuck    *graph.StuckError
+		ending   *graph.EndingError
 	)
 	name := a.File.Name
 	switch {
+	case errors.As(err, &ending) && ending.Failure != nil:
+		text, cause = describeEngineError(a, ending.Failure)
+		why, of := describeEngineError(a, ending.Err)
+		if of != nil {
+			why += ": " + of.Error()
+		}
+		return fmt.Sprintf("the run ends (%s), and its `finally` has failed: %s", PlainReason(why), text), cause
+	case errors.As(err, &ending):
+		return describeEngineError(a, ending.Err)
 	case errors.As(err, &limit) && limit.Path == "" && limit.Status == graph.VisitLimit:
 		return visitText(limit.Node, limit.Count, limit.Limit), nil
 	case errors.As(err, &limit) && limit.Path == "" && limit.Status == graph.TimedOut:

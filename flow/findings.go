@@ -20,7 +20,7 @@ func (a *Agent) ListFindings() []strictyaml.Finding {
 			network.AddChosen(n.ID, b.chosenTargets(a.Dir, n))
 		}
 	}
-	seen := network.ReachableFrom(network.Index[a.File.Start])
+	seen := network.ReachableFromEntries(a.File)
 	roots := network.FindRoots(seen)
 	ends := slices.ContainsFunc(a.File.Nodes, func(n *spec.Node) bool {
 		return n.Type.Routing == spec.RouteEnd && seen[network.Index[n.ID]]

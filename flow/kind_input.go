@@ -116,7 +116,7 @@ func (b *inputNode) run(nr *nodeRun) error {
 		return err
 	}
 	nr.applyUpdates("input", nr.host().redact(answer))
-	if nr.node.Next == nil {
+	if nr.lacksNext() {
 		return spec.Errorf("Input node has no `next` set")
 	}
 	return nr.goTo(nr.node.Next[:min(1, len(nr.node.Next))]...)

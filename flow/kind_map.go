@@ -241,7 +241,7 @@ func (b *mapNode) handlerFunc(r *runtime, n *spec.Node, queue string) graph.Func
 
 // run runs the branch for every item and collects the results.
 func (b *mapNode) run(nr *nodeRun) error {
-	if nr.node.Next == nil {
+	if nr.lacksNext() {
 		return nr.noNext()
 	}
 	name := fmt.Sprintf("map node '%s'", nr.node.ID)

@@ -166,7 +166,7 @@ func (b *scriptNode) run(nr *nodeRun) error {
 	nr.applyUpdates("", nil)
 	switch {
 	case result.Routed:
-	case !nr.branch && nr.node.Next == nil:
+	case !nr.branch && nr.lacksNext():
 		return spec.Errorf("script node '%s' did not emit `_next` and has no static `next`", nr.node.ID)
 	default:
 		return nr.goNext()

@@ -139,10 +139,15 @@ func (nr *nodeRun) goNext() error {
 	if nr.branch {
 		return nil
 	}
-	if nr.node.Next == nil {
+	if nr.lacksNext() {
 		return nr.noNext()
 	}
 	return nr.goTo(nr.node.Next...)
+}
+
+// lacksNext reports whether the node has no next node though it needs one: nothing follows the node of finally.
+func (nr *nodeRun) lacksNext() bool {
+	return nr.node.Next == nil && nr.node.ID != nr.agent.File.Finally
 }
 
 // noNext returns the failure of a node that has no next node.

@@ -306,6 +306,8 @@ type Structure struct {
 	Name string `json:"name,omitempty"`
 	// Start names the nodes that run first.
 	Start []string `json:"start,omitempty"`
+	// Finally names the node that runs after an end without success; empty: there is none.
+	Finally string `json:"finally,omitempty"`
 	// Nodes are the nodes of this graph, without those of its children.
 	Nodes []NodeInfo `json:"nodes,omitempty"`
 	// Edges are the connections between these nodes, and from them to [End].
@@ -349,7 +351,7 @@ type EdgeInfo struct {
 
 // Structure returns the shape of the graph as plain data, children included.
 func (g *Graph) Structure() Structure {
-	s := Structure{Name: g.def.Name, Start: slices.Clone(g.def.Start)}
+	s := Structure{Name: g.def.Name, Start: slices.Clone(g.def.Start), Finally: g.def.Finally}
 	for i := range g.nodes {
 		n := &g.nodes[i]
 		info := NodeInfo{Name: n.Name, Kind: n.Kind, Title: n.Title, Doc: n.Doc, AnyRoute: n.AnyRoute}

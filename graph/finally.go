@@ -9,21 +9,34 @@ import (
 	"raddle.dev/graph/journal"
 )
 
-// EndingError is the error of a run that has ended without being done, after its Def.Finally has run. The run is
-// Abandoned: it cannot be resumed.
+// EndingError is the error of a run that ends without being done, after its Def.Finally has run: the run is then
+// Abandoned, and cannot be resumed. If Finally itself has failed, the run is Failed, and a resume repeats Finally.
 type EndingError struct {
 	// Finally is the node that has run.
 	Finally string
 
 	// Err is what ended the run. In a drive that has continued with the Finally of an earlier one, it has the text only.
 	Err error
+
+	// Failure is why Finally has failed; nil: it has run.
+	Failure error
 }
 
 // Error implements error.
-func (e *EndingError) Error() string { return fmt.Sprintf("%v; node %s has run", e.Err, e.Finally) }
+func (e *EndingError) Error() string {
+	if e.Failure != nil {
+		return fmt.Sprintf("%v; then Finally has failed: %v", e.Err, e.Failure)
+	}
+	return fmt.Sprintf("%v; then node %s has run", e.Err, e.Finally)
+}
 
-// Unwrap returns what ended the run.
-func (e *EndingError) Unwrap() error { return e.Err }
+// Unwrap returns what ended the run, and why Finally has failed.
+func (e *EndingError) Unwrap() []error {
+	if e.Failure == nil {
+		return []error{e.Err}
+	}
+	return []error{e.Err, e.Failure}
+}
 
 // A CancelError is why a run with Resume.Cancel has ended.
 type CancelError struct{ Reason string }
@@ -75,17 +88,18 @@ func (f *frame) driveToEnd(ctx, limited context.Context, cancel string) (status 
 		}
 		status, err = f.driveSteps(ctx)
 	}
-	name := f.g.nameOf(f.g.finally)
+	ended := &EndingError{Finally: f.g.nameOf(f.g.finally), Err: f.ending}
+	if f.ending == nil { // the record of an earlier drive's end is missing: it is written together with the step of Finally
+		ended.Err = errors.New("the run has ended")
+	}
 	switch status {
 	case Done:
-		if f.ending == nil { // the end of an earlier drive is not recorded: that is written together with the step of Finally
-			f.ending = errors.New("the run has ended")
-		}
 		f.halted = false
 		f.value = nil
-		return Abandoned, &EndingError{Finally: name, Err: f.ending}
+		return Abandoned, ended
 	case Failed:
-		return status, fmt.Errorf("the run ends (%w), and its Finally has failed: %w", f.ending, err)
+		ended.Failure = err
+		return status, ended
 	}
 	return status, err
 }

@@ -216,12 +216,13 @@ func TestFinallyThatFailsIsRepeated(t *testing.T) {
 	}
 	r := kept(g)
 	res, err := start(t, r)
-	if res.Status != graph.Failed || !strings.Contains(err.Error(), "no truck") || !strings.Contains(err.Error(), "the bank is closed") {
+	end := (*graph.EndingError)(nil)
+	if res.Status != graph.Failed || !errors.As(err, &end) || !strings.Contains(end.Err.Error(), "no truck") || !strings.Contains(end.Failure.Error(), "the bank is closed") {
 		t.Fatalf("the result is %s, %v, want a failure that names both", res.Status, err)
 	}
 	ready = true
 	res, err = resume(t, r)
-	if end := (*graph.EndingError)(nil); !errors.As(err, &end) || res.Status != graph.Abandoned || !strings.Contains(err.Error(), "no truck") {
+	if !errors.As(err, &end) || end.Failure != nil || res.Status != graph.Abandoned || !strings.Contains(err.Error(), "no truck") {
 		t.Errorf("the result is %s, %v", res.Status, err)
 	}
 	if done.of("first") != 1 {
@@ -329,12 +330,12 @@ func TestCompileChecksFinally(t *testing.T) {
 	node := func(name string) graph.Node { return graph.Node{Name: name, Run: idle} }
 	toEnd := graph.NewEdge("a", graph.End)
 	for want, d := range map[string]graph.Def{
-		`Finally names node "x", which is not declared`: {Nodes: []graph.Node{node("a")}, Edges: []graph.Edge{toEnd}, Finally: "x"},
-		"Finally names END: it must be a node":          {Nodes: []graph.Node{node("a")}, Edges: []graph.Edge{toEnd}, Finally: graph.End},
-		`node "a" leads to "b", which is Finally`:       {Nodes: []graph.Node{node("a"), node("b")}, Edges: []graph.Edge{graph.NewEdge("a", "b")}, Finally: "b"},
+		`Finally names node "x", which is not declared`:         {Nodes: []graph.Node{node("a")}, Edges: []graph.Edge{toEnd}, Finally: "x"},
+		"Finally names END: it must be a node":                  {Nodes: []graph.Node{node("a")}, Edges: []graph.Edge{toEnd}, Finally: graph.End},
+		`node "a" leads to "b", which is Finally`:               {Nodes: []graph.Node{node("a"), node("b")}, Edges: []graph.Edge{graph.NewEdge("a", "b")}, Finally: "b"},
 		`node "b" is Finally, so nothing but END can follow it`: {Nodes: []graph.Node{node("a"), node("b")}, Edges: []graph.Edge{toEnd, graph.NewEdge("b", "a")}, Finally: "b"},
-		`Start names "a", which is Finally`:             {Nodes: []graph.Node{node("a")}, Edges: []graph.Edge{toEnd}, Finally: "a"},
-		`the join of a, c leads to "b"`:                 {Nodes: []graph.Node{node("a"), node("b"), node("c")}, Edges: []graph.Edge{toEnd, graph.NewEdge("c", graph.End), join("b", "a", "c")}, Start: []string{"a", "c"}, Finally: "b"},
+		`Start names "a", which is Finally`:                     {Nodes: []graph.Node{node("a")}, Edges: []graph.Edge{toEnd}, Finally: "a"},
+		`the join of a, c leads to "b"`:                         {Nodes: []graph.Node{node("a"), node("b"), node("c")}, Edges: []graph.Edge{toEnd, graph.NewEdge("c", graph.End), join("b", "a", "c")}, Start: []string{"a", "c"}, Finally: "b"},
 	} {
 		d.Name = "g"
 		if d.Start == nil {

@@ -474,6 +474,10 @@ func writersOf(writes [][]Write, k *keyDef) []int {
 	return by
 }
 
+// Overlay returns the state with writes folded into it, for the caller alone: nothing is recorded, and other tasks do not
+// see it.
+func Overlay(s State, set ...Write) (State, error) { return applyOverlay(s, set, false) }
+
 // applyOverlay returns the state as one task of a Send sees it. For watch see applyWrites.
 func applyOverlay(st State, ws []Write, watch bool) (State, error) {
 	if len(ws) == 0 {

@@ -143,6 +143,13 @@ func (s *Service) CancelRun(ctx context.Context, id string) error {
 		}
 		return err
 	}
+	now, err := s.findRun(ctx, id)
+	if err != nil {
+		return err
+	}
+	if !now.Snapshot.Status.Final() { // its Finally remains to be run
+		return s.ResumeRun(ctx, id)
+	}
 	mark, _ := s.files.readMark(detail.Run)
 	s.files.removeMark(detail.Run, mark.ID) // by which service it may be: the run is over
 	s.worker.release(detail.Run)

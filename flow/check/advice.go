@@ -51,7 +51,10 @@ func (a *Adviser) WarnAt(n *spec.Node, at strictyaml.Pos, code, message, hint st
 // branch of a map. A script may route to any node.
 func reachableNodes(f *spec.File) map[string]bool {
 	seen := map[string]bool{}
-	queue := []*spec.Node{f.Node(f.Start)}
+	var queue []*spec.Node
+	for _, id := range f.Entries() {
+		queue = append(queue, f.Node(id))
+	}
 	for len(queue) > 0 {
 		n := queue[0]
 		queue = queue[1:]
@@ -91,7 +94,9 @@ func allButBranches(f *spec.File) map[string]bool {
 			}
 		}
 	}
-	all[f.Start] = true
+	for _, id := range f.Entries() {
+		all[id] = true
+	}
 	return all
 }
 

@@ -19,7 +19,7 @@ func (a *Adviser) adviseRoutes(n *spec.Node) {
 			a.WarnAt(n, n.At("next"), "next-ignored", fmt.Sprintf("`next` of an %s node is not followed", n.Kind()), "remove it")
 		}
 		return
-	case n.Next == nil && r != spec.RouteAny:
+	case n.Next == nil && r != spec.RouteAny && n.ID != a.File.Finally:
 		a.WarnAt(n, n.Pos(), "missing-next", fmt.Sprintf("%s node has no `next`: the run fails when the node succeeds", n.Kind()), "add `next: <node>`")
 	}
 	if n.Next != nil && len(n.Next) == 0 {

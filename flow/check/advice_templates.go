@@ -94,6 +94,9 @@ func settableKeys(f *spec.File) map[string]bool {
 	for key := range f.InitialState.All() {
 		set[key] = true
 	}
+	if f.Finally != "" {
+		set[spec.ReasonKey] = true
+	}
 	for _, n := range f.Nodes {
 		for _, key := range writtenKeys(n) {
 			set[key] = true

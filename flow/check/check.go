@@ -50,6 +50,7 @@ func ValidateFile(f *spec.File, k Context) []strictyaml.Finding {
 		c.checks[n] = n.Body.(Body).Checks()
 	}
 	c.checkTargets()
+	c.checkFinally()
 	c.checkCycles()
 	c.checkReachability()
 	if k.Dir != "" {
@@ -139,6 +140,36 @@ func (c *Checker) checkTargets() {
 	}
 }
 
+// checkFinally checks that the node of finally is no part of the graph's paths: it runs after the end was decided.
+func (c *Checker) checkFinally() {
+	f := c.File
+	n := f.Node(f.Finally)
+	if n == nil {
+		return
+	}
+	report := func(by *spec.Node, at strictyaml.Pos, message, fix string) {
+		c.Add(strictyaml.Finding{Severity: strictyaml.SeverityError, Code: "finally", Node: by.ID, Message: message, Fix: fix, Pos: at})
+	}
+	if n.Type.Routing == spec.RouteEnd || f.Start == n.ID {
+		report(n, f.At("finally"), fmt.Sprintf("'%s' cannot be the node of 'finally': it is the start or an end of the graph", n.ID), "name a node that cleans up, for example a script")
+	}
+	for _, e := range n.DeclaredEdges() {
+		if e.Role != spec.EdgeBranch {
+			report(n, n.Source.ItemPositions(e.Field)(e.Item), fmt.Sprintf("the node of 'finally' leads to '%s' in %s, but nothing runs after it", e.To, n.Label(e)), fmt.Sprintf("remove `%s`", e.Field))
+		}
+	}
+	for _, by := range f.Nodes {
+		for _, e := range by.DeclaredEdges() {
+			if e.To == n.ID && by != n {
+				report(by, by.Source.ItemPositions(e.Field)(e.Item), fmt.Sprintf("leads to '%s' in %s, which is the node of 'finally': it runs after the end was decided, and by itself", n.ID, by.Label(e)), "name another node; two nodes may run the same script")
+			}
+		}
+		if i := slices.Index(by.Targets, n.ID); i >= 0 {
+			report(by, by.Source.ItemPositions("targets")(i), fmt.Sprintf("names '%s' in 'targets', which is the node of 'finally': it runs after the end was decided, and by itself", n.ID), "remove it")
+		}
+	}
+}
+
 // suggestTarget returns what the target of an edge probably means, among the ids of the nodes and the words of the field.
 func suggestTarget(e spec.Edge, ids []string) string {
 	if e.Field != "on_failure" {
@@ -164,7 +195,7 @@ func (c *Checker) checkCycles() {
 }
 
 func (c *Checker) checkReachability() {
-	seen := c.network.ReachableFrom(c.network.Index[c.File.Start])
+	seen := c.network.ReachableFromEntries(c.File)
 	ends := 0
 	reached := false
 	for i, n := range c.File.Nodes {

@@ -110,12 +110,24 @@ func (w *Network) FindRoots(seen []bool) []bool {
 	return roots
 }
 
+// ReachableFromEntries returns, for each node, whether declared edges and declared targets lead to it from one of the
+// entries of a file, which are reachable themselves.
+func (w *Network) ReachableFromEntries(f *File) []bool {
+	var from []int
+	for _, id := range f.Entries() {
+		from = append(from, w.Index[id])
+	}
+	return w.ReachableFrom(from...)
+}
+
 // ReachableFrom returns, for each node, whether declared edges and declared
-// targets lead to it from a node. The node itself is reachable.
-func (w *Network) ReachableFrom(from int) []bool {
+// targets lead to it from some nodes. These themselves are reachable.
+func (w *Network) ReachableFrom(from ...int) []bool {
 	seen := make([]bool, len(w.next))
-	seen[from] = true
-	queue := []int{from}
+	queue := slices.Clone(from)
+	for _, i := range from {
+		seen[i] = true
+	}
 	for len(queue) > 0 {
 		i := queue[0]
 		queue = queue[1:]

@@ -29,6 +29,7 @@ type File struct {
 	InitialState         *jsonvalue.Object
 	Reducers             []KeyReducer // in file order
 	Start                string
+	Finally              string  // id of the node that runs when a run ends without being done; "": none
 	Nodes                []*Node // in file order
 	Kinds                Kinds   // that nodes may have
 
@@ -87,6 +88,15 @@ func (f *File) Node(id string) *Node { return f.ByID[id] }
 
 // Reducer returns the name of a key's reducer, or "" if it has none.
 func (f *File) Reducer(key string) string { return f.ReducersByKey[key] }
+
+// Entries returns the ids of the nodes to which no other node needs to lead: the start, and the node of finally if there
+// is one.
+func (f *File) Entries() []string {
+	if f.Finally == "" {
+		return []string{f.Start}
+	}
+	return []string{f.Start, f.Finally}
+}
 
 // CanSpawn reports whether the models of the graph may spawn agents.
 func (f *File) CanSpawn() bool {

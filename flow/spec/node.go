@@ -51,7 +51,7 @@ const (
 // FailureWords are the values of on_failure that are not the id of a node.
 var FailureWords = []string{OnFailureStop, OnFailureCollect, OnFailureSkip}
 
-// ReasonKey is the key with the reason of the failure, which only the handler of a failed item sees.
+// ReasonKey is the key with the reason of a failure or end, which only the handler of a failed item and the node of finally see.
 const ReasonKey = "error"
 
 // Handler returns the id of the node that runs for each failed item; "": there is none.

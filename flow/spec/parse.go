@@ -109,6 +109,7 @@ func (p *FileParser) ParseFile(m *strictyaml.Fields) {
 	p.initialState(m)
 	p.parseReducers(m)
 	f.Start = m.ReadText("start", strictyaml.Required)
+	f.Finally = m.ReadText("finally", strictyaml.Optional)
 	p.parseNodes(m)
 	f.Findings = append(f.Findings, m.UnknownKeys("", nil)...)
 }
@@ -274,13 +275,18 @@ func (p *FileParser) checkStructure() {
 	case nodes == nil || strictyaml.ResolveAlias(nodes).Kind != yaml.MappingNode && !strictyaml.IsEmpty(strictyaml.ResolveAlias(nodes)):
 	case len(f.Nodes) == 0:
 		add("no-nodes", f.At("nodes"), fmt.Sprintf("Graph '%s' has no nodes defined", f.Name), "")
-	case f.ByID[f.Start] == nil && p.hasText("start"):
+	default:
 		names := make([]string, len(f.Nodes))
 		for i, n := range f.Nodes {
 			names[i] = n.ID
 		}
-		add("start", f.At("start"), fmt.Sprintf("Start node '%s' not found in graph '%s'. Available nodes: %s",
-			f.Start, f.Name, strings.Join(names, ", ")), wording.SuggestNearest(f.Start, names, "`"))
+		available := fmt.Sprintf("not found in graph '%s'. Available nodes: %s", f.Name, strings.Join(names, ", "))
+		if f.ByID[f.Start] == nil && p.hasText("start") {
+			add("start", f.At("start"), fmt.Sprintf("Start node '%s' %s", f.Start, available), wording.SuggestNearest(f.Start, names, "`"))
+		}
+		if f.Finally != "" && f.ByID[f.Finally] == nil {
+			add("finally", f.At("finally"), fmt.Sprintf("Node '%s' of 'finally' %s", f.Finally, available), wording.SuggestNearest(f.Finally, names, "`"))
+		}
 	}
 }
 

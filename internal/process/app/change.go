@@ -2,8 +2,11 @@ package app
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
 	"raddle.dev/graph"
+	"raddle.dev/internal/base/failure"
 	"raddle.dev/internal/storage/runs"
 )
 
@@ -15,7 +18,8 @@ type RunChange struct {
 
 	ID     string    // of a run that is not prepared: as FindThread takes it
 	Set    []Setting // values that its state gets
-	Cancel bool      // it ends permanently
+	Cancel bool      // it ends permanently; if its graph has a Finally, that is what it does next: see Process.RunFinally
+	Abrupt bool      // with Cancel: without Finally
 }
 
 // RecordChange records a start, answers, an edit or the end of a run, and nothing else: the run is paused then, or
@@ -29,14 +33,14 @@ func RecordChange(ctx context.Context, p *Process, c RunChange) (runs.Point, err
 	case c.Run != nil:
 		return c.Run.recordStart(ctx, c.Answers)
 	case c.Cancel:
-		return p.cancelRun(ctx, c.ID)
+		return p.cancelRun(ctx, c.ID, c.Abrupt)
 	}
 	return p.editRun(ctx, c.ID, c.Set)
 }
 
 // cancelRun ends a run permanently. A process that drives it is asked to stop the run: it may drive others. What does
 // not do that in time gets SIGTERM, if it is on this machine.
-func (p *Process) cancelRun(ctx context.Context, id string) (runs.Point, error) {
+func (p *Process) cancelRun(ctx context.Context, id string, abrupt bool) (runs.Point, error) {
 	detail, err := p.Runs.ReadRunDetail(ctx, id)
 	if err != nil {
 		return runs.Point{}, err
@@ -44,7 +48,64 @@ func (p *Process) cancelRun(ctx context.Context, id string) (runs.Point, error) 
 	if driven, err := runs.IsDriven(ctx, p.Runs, detail.Run); err == nil && driven {
 		p.stopElsewhere(ctx, detail.Run)
 	}
-	return p.Runs.CancelRun(ctx, id)
+	snap := detail.Snapshot
+	if abrupt || snap.Status.Final() || snap.Structure == nil || snap.Structure.Finally == "" {
+		return p.Runs.CancelRun(ctx, id)
+	}
+	if err := runs.StopDriver(ctx, p.Runs, detail.Run); err != nil {
+		return runs.Point{}, err
+	}
+	run, err := p.ResumeRun(ctx, detail.Run, ResumeOptions{AcceptChanges: true})
+	if err != nil {
+		return runs.Point{}, withoutFinally(detail.Run, err)
+	}
+	defer run.Close()
+	var at runs.Point
+	d := recordingDriver(&at)
+	d.cancel = runs.CancelledByHand
+	res, err := run.resumeDrive(ctx, d, nil)
+	switch {
+	case res.Status == graph.Abandoned: // it was decided before, and Finally had run
+		err = nil
+	case err == nil && res.Status != graph.Paused:
+		err = fmt.Errorf("run %s is %s", detail.Run, res.Status)
+	}
+	return runs.Point{Run: detail.Run, At: res.Head}, withoutFinally(detail.Run, err)
+}
+
+// withoutFinally adds to an error of a run that cannot be cancelled in the usual way how it can.
+func withoutFinally(id string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &failure.Error{
+		Kind: failure.Stale,
+		Msg:  "the `finally` of run " + id + " cannot run",
+		Err:  err,
+		Next: "mend that, or end the run without it: raddle runs cancel " + id + " --abrupt",
+	}
+}
+
+// RunFinally runs what a cancelled run has left to do. It returns the name of the node that has run; "": there was none,
+// because the run is over.
+func (p *Process) RunFinally(ctx context.Context, id string) (node string, err error) {
+	detail, err := p.Runs.ReadRunDetail(ctx, id)
+	if err != nil || detail.Snapshot.Status.Final() {
+		return "", err
+	}
+	run, err := p.ResumeRun(ctx, id, ResumeOptions{AcceptChanges: true})
+	if err != nil {
+		return "", err
+	}
+	defer run.Close()
+	res, err := run.Drive(ctx, Driver{})
+	if ended := (*graph.EndingError)(nil); res.Status == graph.Abandoned && errors.As(err, &ended) {
+		return ended.Finally, nil
+	}
+	if err == nil {
+		err = failure.NewStale("raddle resume "+id, "the `finally` of run %s has not ended: it is %s", id, res.Status)
+	}
+	return "", err
 }
 
 // recordAnswers records answers to open questions.

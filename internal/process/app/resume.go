@@ -293,6 +293,7 @@ func (r *Run) resumeDrive(ctx context.Context, d Driver, answers []graph.Answer)
 			Thread:        r.Thread,
 			Answers:       r.redactAnswers(answers),
 			AcceptChanges: r.accept,
+			Cancel:        d.cancel,
 			Meta:          r.accepted,
 			Takeover:      takeover,
 			IgnoreAhead:   r.origin.isLimited(),

@@ -461,7 +461,8 @@ type Driver struct {
 	// turn of a conversation.
 	KeepJobs bool
 
-	grace time.Duration // as in [graph.Input]
+	grace  time.Duration // as in [graph.Input]
+	cancel string        // as in [graph.Resume]
 }
 
 // Drive works on the run until it ends, is paused, or waits for a person. The

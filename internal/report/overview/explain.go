@@ -163,8 +163,9 @@ func workPlace(s *Run) string {
 
 // newestPoint returns the newest checkpoint of a run from which a copy can continue; "": there is none.
 func newestPoint(s *Run) string {
+	finally := s.Picture.Finally
 	for _, c := range s.Points {
-		if len(c.Next) > 0 {
+		if len(c.Next) > 0 && (finally == "" || !slices.Contains(c.Next, finally)) { // a copy from there would only end
 			return runs.Point{Run: s.Run, At: c.At}.String()
 		}
 	}

@@ -128,7 +128,23 @@ func (e *EndedError) Error() string { return fmt.Sprintf("run %s is over (%s)", 
 // process left behind, and the run cannot be resumed any more. Its journal stays. It returns the place of the record,
 // or an [*EndedError] if the run has ended.
 func (a *Archive) CancelRun(ctx context.Context, id string) (Point, error) {
-	return EndRun(ctx, a, id, "cancelled by hand")
+	return EndRun(ctx, a, id, CancelledByHand)
+}
+
+// CancelledByHand is the reason of a run that a person or a program has cancelled.
+const CancelledByHand = "cancelled by hand"
+
+// StopDriver stops the process that drives a run. The run stays as it is.
+func StopDriver(ctx context.Context, a *Archive, id string) error {
+	st, id, err := a.FindThread(ctx, id)
+	if err != nil {
+		return err
+	}
+	lock, err := st.stopDriver(id)
+	if err == nil {
+		lock.Release()
+	}
+	return err
 }
 
 // TimePassed is the reason of EndRun for a run that has worked as long as the node that waits for it allows.

@@ -246,28 +246,41 @@ func parseAge(flag, text string) (time.Duration, error) {
 }
 
 func newRunsCancelCommand(op *opener) *cobra.Command {
-	return newCommand(op, &noOptions{}, runRunsCancel, &cobra.Command{
+	opts := &cancelOptions{}
+	cmd := newCommand(op, opts, runRunsCancel, &cobra.Command{
 		Use:   "cancel RUN...",
 		Short: "End runs permanently, and keep their journals",
 		Long: `The process that drives the run stops it at once, and continues with its other runs; one of this machine that does not
-gets SIGTERM after some seconds. You cannot resume the run after that, but you can show, compare and fork it.`,
+gets SIGTERM after some seconds. If the graph has a ` + "`finally`" + `, this command runs that node. You cannot resume the run after
+that, but you can show, compare and fork it.`,
 		Example:           `  raddle runs cancel last`,
 		Args:              checkArgCount(1, -1, "the id of a run"),
 		ValidArgsFunction: completeRuns(op, 0, func(r runs.Info) bool { return !r.Final }),
 	})
+	cmd.Flags().BoolVar(&opts.abrupt, "abrupt", false, "do not run the `finally` of the graph")
+	return cmd
 }
 
-func runRunsCancel(ctx context.Context, con *console.Console, p *app.Process, _ noOptions, args []string) error {
+type cancelOptions struct{ abrupt bool }
+
+func runRunsCancel(ctx context.Context, con *console.Console, p *app.Process, opts cancelOptions, args []string) error {
 	ids, err := resolveLastWords(ctx, p, args)
 	if err != nil {
 		return err
 	}
 	for _, id := range ids {
-		at, err := app.RecordChange(ctx, p, app.RunChange{ID: id, Cancel: true})
+		at, err := app.RecordChange(ctx, p, app.RunChange{ID: id, Cancel: true, Abrupt: opts.abrupt})
 		if err != nil {
 			return err
 		}
-		con.PrintNote("cancelled run %s", at.Run)
+		node, err := p.RunFinally(ctx, at.Run)
+		if err != nil {
+			return err
+		}
+		if node != "" {
+			node = ", and its " + node + " has run"
+		}
+		con.PrintNote("cancelled run %s%s", at.Run, node)
 	}
 	return nil
 }

@@ -398,6 +398,9 @@ func (d *drivenRun) printNotice(o driveOutcome) error {
 		return &ending.Error{Code: o.code, Err: o.err, Next: ending.NextStep(d.process, o.err)} // nothing was recorded
 	}
 	next := ending.NextStep(d.process, o.err)
+	if ended := (*graph.EndingError)(nil); errors.As(o.err, &ended) && ended.Failure == nil {
+		next = fmt.Sprintf("the run is over, and its %s has run; see all of it with: raddle runs show %s", ended.Finally, id)
+	}
 	if next == "" {
 		next = d.retryHint(o.err)
 	}

@@ -74,7 +74,7 @@ func reportRun(p *app.Process, run *app.Run, o driveOutcome, warnings []string) 
 	}
 	r.Warnings = append(r.Warnings, warnings...)
 	r.Resume = nil
-	if o.res.Status != graph.Done && run.Kept {
+	if !o.res.Status.Final() && run.Kept {
 		r.Resume = new(resumeLine(run.ResumeCommand(), o.res))
 	}
 	return r, nil
