@@ -51,7 +51,7 @@ func (c *Command) Execute(ctx context.Context) (r *Report, err error) {
 	r.Took = time.Since(began)
 	r.Verdict = *Judge(evidence)
 	if !r.IsClean() || c.Keep {
-		r.Kept = s.store
+		r.Kept = s.process.Runs.StoreURL()
 	}
 	return r, nil
 }

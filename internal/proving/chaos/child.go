@@ -44,7 +44,9 @@ func (c *child) start() error {
 	}
 	defer log.Close()
 	cmd := exec.Command(c.program, "serve", "--listen", "127.0.0.1:0", "--user-header", userHeader, "--rehearse", c.world, "--grace", "5s", "--log-level", "warn")
-	cmd.Dir, cmd.Env = c.work, c.env
+	cmd.Args[0] = "raddle" // also if the program is a test
+	cmd.Dir = c.work
+	cmd.Env = c.env
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is for the command
 	life, err := cmd.StdinPipe()
 	if err != nil {

@@ -57,7 +57,11 @@ func (r *Report) Text() string {
 		}
 	}
 	for _, d := range r.InDoubt {
-		line("in doubt: %s at %s began again %s, in %s", d.What, d.Node, wording.FormatCount(d.Times, "time"), wording.FormatCount(len(d.Runs), "run"))
+		what := d.What
+		if !strings.HasSuffix(what, " of node "+d.Node) {
+			what += " at " + d.Node
+		}
+		line("in doubt: %s began again %s, in %s", what, wording.FormatCount(d.Times, "time"), wording.FormatCount(len(d.Runs), "run"))
 	}
 	if twice > 0 {
 		line("A process died in these calls before their result was recorded: let each do its work only once for each")

@@ -40,7 +40,7 @@ type stage struct {
 }
 
 // newStage makes the directory, and prepares the servers. None of them is started.
-func (c *Command) newStage(ctx context.Context) (s *stage, err error) {
+func (c *Command) newStage(ctx context.Context) (*stage, error) {
 	a, err := c.Process.Load(app.LoadRequest{Agent: c.Agent})
 	if err != nil {
 		return nil, err
@@ -48,7 +48,7 @@ func (c *Command) newStage(ctx context.Context) (s *stage, err error) {
 	if err := a.ValidationFailure(); err != nil {
 		return nil, err
 	}
-	s = &stage{root: filepath.Join(c.Process.Dirs.State, "chaos"), token: rand.Text(), agent: a, keep: c.Keep}
+	s := &stage{root: filepath.Join(c.Process.Dirs.State, "chaos"), token: rand.Text(), agent: a, keep: c.Keep}
 	w, err := c.describeWorld(a)
 	if err != nil {
 		return nil, err
@@ -60,35 +60,58 @@ func (c *Command) newStage(ctx context.Context) (s *stage, err error) {
 	if s.dir, s.remove, err = tempdir.NewIn(s.root, "stage-"); err != nil {
 		return nil, err
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, s.close(nil))
-		}
-	}()
-	if err := s.copyFiles(c.Process); err != nil {
-		return nil, err
+	if err := c.prepareStage(ctx, s, w); err != nil {
+		return nil, errors.Join(err, s.close(nil))
 	}
-	w.Agent = filepath.Join(s.dir, "config", "agents", filepath.Base(a.Dir))
+	return s, nil
+}
+
+// prepareStage writes the files of a stage, and prepares its servers.
+func (c *Command) prepareStage(ctx context.Context, s *stage, w world) (err error) {
+	if err := s.copyFiles(c.Process); err != nil {
+		return err
+	}
+	w.Agent = filepath.Join(s.dir, "config", "agents", filepath.Base(s.agent.Dir))
 	if s.store = c.Store; s.store == "" {
 		s.store = "sqlite:" + filepath.Join(s.dir, "runs.db")
 		s.ownStore = true
 	}
 	env := s.environ(c, "")
 	if s.process, err = app.Open(app.Options{Environ: env, Work: filepath.Join(s.dir, "work"), Store: s.store}); err != nil {
-		return nil, err
+		return err
 	}
 	if !s.process.Runs.KeepsRuns() {
-		return nil, failure.NewUsage("name one that keeps them", "the store %s keeps no runs", s.process.Runs.StoreURL())
+		return failure.NewUsage("name one that keeps them", "the store %s keeps no runs", s.process.Runs.StoreURL())
+	}
+	if err := checkStore(ctx, s.process.Runs); err != nil {
+		return err
 	}
 	if s.rehearsal, err = w.open(s.process); err != nil {
-		return nil, err
+		return err
+	}
+	if err := s.tryCase(ctx); err != nil {
+		return err
 	}
 	for n := range c.Servers {
 		if err := s.addServer(c, w, n); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return s, nil
+	return nil
+}
+
+// tryCase runs the test case that is to answer, and refuses one that fails: what fails without faults would prove
+// nothing. Without a case the first run does that.
+func (s *stage) tryCase(ctx context.Context) error {
+	if s.rehearsal.Case == nil {
+		return nil
+	}
+	r, err := new(testrun.Runner).RunCase(ctx, s.rehearsal.Case, testrun.Setup{})
+	if err != nil || r.HasPassed() {
+		return err
+	}
+	return failure.NewInvalid("make it pass first: raddle test", "the test case %q fails, so that faults would prove nothing: %s: %s",
+		s.rehearsal.Case.Name, r.Failures[0].What, r.Failures[0].Message)
 }
 
 // describeWorld chooses what answers for models and tools. It refuses to call real ones that no one has asked for.
@@ -239,8 +262,7 @@ func (s *stage) close(r *Report) (err error) {
 
 // removeRuns deletes the runs that the command has made in the store of a user.
 func (s *stage) removeRuns() error {
-	ctx := context.Background() // also after Ctrl-C
-	return s.process.Runs.RemoveRuns(ctx, s.named, func(string) {})
+	return s.process.Runs.RemoveRuns(context.Background(), s.named, func(string) {})
 }
 
 // openStore opens the store, which a server has made.

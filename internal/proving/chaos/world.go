@@ -12,6 +12,7 @@ import (
 	"raddle.dev/internal/process/app"
 	"raddle.dev/internal/proving/testcase"
 	"raddle.dev/internal/proving/testrun"
+	"raddle.dev/internal/storage/config"
 )
 
 // world is what a server must know, as a file.
@@ -59,6 +60,7 @@ func Rehearse(p *app.Process, path string) error {
 	notes := &effectLog{to: log, server: w.Server}
 	r.Begin = notes.begin
 	p.Adjust = r.AdjustHost
+	p.Config.Retention = config.Retention{} // no run of someone else is old
 	go func() {
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		os.Exit(1)
