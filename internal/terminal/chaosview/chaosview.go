@@ -35,8 +35,8 @@ case answers for models and tools; real ones need --live. The store is a file of
 names, only the runs that the command has started are looked at and deleted. See: raddle help testing
 The exit code is 1 if anything is lost, repeated, stranded or failed.`,
 		Example: `  raddle examples copy triage
-  raddle chaos examples/triage --minutes 0.2
-  raddle chaos review-gate --store postgres://me@db.example.com/raddle --servers 3 --seed 7`,
+  raddle chaos examples/triage --minutes 0.05
+  raddle chaos examples/triage --minutes 0.05 --servers 3 --seed 7`,
 	}
 	flags := cmd.Flags()
 	flags.Float64Var(&opts.minutes, "minutes", 1, "hurt the servers for `N` minutes (default 1)")
