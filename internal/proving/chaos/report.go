@@ -39,8 +39,8 @@ func (r *Report) Text() string {
 	for _, f := range r.Faults {
 		counts[f.Kind]++
 	}
-	line("%s in %.0f s: %d kills, %d restarts, %d freezes, %d cuts", wording.FormatCount(len(r.Faults), "fault"),
-		r.Took.Seconds(), counts[Kill], counts[Restart], counts[Freeze], counts[Cut])
+	line("%s in %.0f s (--seed %d): %d kills, %d restarts, %d freezes, %d cuts", wording.FormatCount(len(r.Faults), "fault"),
+		r.Took.Seconds(), r.Seed, counts[Kill], counts[Restart], counts[Freeze], counts[Cut])
 	line("%s accepted, %d unconfirmed; %d ended, %d wait; %s", wording.FormatCount(r.Accepted, "run"),
 		r.Unconfirmed, r.Done, r.Waiting, wording.FormatCount(r.Effects, "effect"))
 	twice := 0

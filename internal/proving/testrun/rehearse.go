@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"path/filepath"
-	"slices"
 
 	"raddle.dev/agent"
 	"raddle.dev/flow"
@@ -138,10 +137,31 @@ func FindCase(dir, name string) (*testcase.Case, error) {
 
 // isRepeatable reports whether a case gives the same answers in each drive of a run.
 func isRepeatable(c *testcase.Case) bool {
-	if len(c.Faults) > 0 || c.Passes() > 0 || c.Expect.Status != "" && c.Expect.Status != "done" {
+	if len(c.Faults) > 0 || c.Passes() > 0 || c.Expect.Error != nil || c.Expect.Status != "" && c.Expect.Status != "done" {
 		return false
 	}
-	return !slices.ContainsFunc(c.Nodes, func(n testcase.NodeStub) bool { return len(n.Outputs) > 1 })
+	inOrder := map[string]int{} // replies without a condition, by node: a drive would get the first one again
+	for i := range c.Replies {
+		if r := &c.Replies[i]; len(r.Match)+len(r.After)+r.Turn == 0 {
+			inOrder[r.Node]++
+		}
+	}
+	for _, t := range c.Tools {
+		for _, result := range t.Results {
+			if result.Match == "" {
+				inOrder["tool "+t.Tool]++
+			}
+		}
+	}
+	for _, n := range c.Nodes {
+		inOrder["output of "+n.Node] = len(n.Outputs)
+	}
+	for _, n := range inOrder {
+		if n > 1 {
+			return false
+		}
+	}
+	return true
 }
 
 // CopyAgent copies the directory of an agent, and those of the agents below it, into a directory, each under its name.
