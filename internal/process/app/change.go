@@ -18,7 +18,7 @@ type RunChange struct {
 
 	ID     string    // of a run that is not prepared: as FindThread takes it
 	Set    []Setting // values that its state gets
-	Cancel bool      // it ends permanently; if its graph has a Finally, that is what it does next: see Process.RunFinally
+	Cancel bool      // it ends permanently; if its graph has a Finally, that is what it does next
 	Abrupt bool      // with Cancel: without Finally
 }
 
@@ -86,24 +86,29 @@ func withoutFinally(id string, err error) error {
 	}
 }
 
-// RunFinally runs what a cancelled run has left to do. It returns the name of the node that has run; "": there was none,
-// because the run is over.
-func (p *Process) RunFinally(ctx context.Context, id string) (node string, err error) {
-	detail, err := p.Runs.ReadRunDetail(ctx, id)
-	if err != nil || detail.Snapshot.Status.Final() {
+// CancelByHand ends a run permanently, and runs the Finally of its graph, unless it is to end abruptly. It returns what
+// was done, in words.
+func (p *Process) CancelByHand(ctx context.Context, id string, abrupt bool) (done string, err error) {
+	at, err := RecordChange(ctx, p, RunChange{ID: id, Cancel: true, Abrupt: abrupt})
+	if err != nil {
 		return "", err
 	}
-	run, err := p.ResumeRun(ctx, id, ResumeOptions{AcceptChanges: true})
+	done = "cancelled run " + at.Run
+	detail, err := p.Runs.ReadRunDetail(ctx, at.Run)
+	if err != nil || detail.Snapshot.Status.Final() {
+		return done, err
+	}
+	run, err := p.ResumeRun(ctx, at.Run, ResumeOptions{AcceptChanges: true})
 	if err != nil {
 		return "", err
 	}
 	defer run.Close()
 	res, err := run.Drive(ctx, Driver{})
 	if ended := (*graph.EndingError)(nil); res.Status == graph.Abandoned && errors.As(err, &ended) {
-		return ended.Finally, nil
+		return done + ", and its " + ended.Finally + " has run", nil
 	}
 	if err == nil {
-		err = failure.NewStale("raddle resume "+id, "the `finally` of run %s has not ended: it is %s", id, res.Status)
+		err = failure.NewStale("raddle resume "+at.Run, "the `finally` of run %s has not ended: it is %s", at.Run, res.Status)
 	}
 	return "", err
 }

@@ -67,6 +67,14 @@ type UIHooks struct {
 	recorded func() ([]string, error)
 }
 
+// chooseAdjust returns what changes the environment of a run; nil: nothing does.
+func (p *Process) chooseAdjust(s UIHooks) func(*flow.Host) {
+	if s.Adjust != nil {
+		return s.Adjust
+	}
+	return p.Adjust
+}
+
 // newHost returns the environment that an agent runs in, as its start record says.
 func (p *Process) newHost(r *runs.Record, s UIHooks) (flow.Host, error) {
 	named := r.NamedDir()
@@ -155,8 +163,8 @@ func (p *Process) newHost(r *runs.Record, s UIHooks) (flow.Host, error) {
 		h.Tooling.Budget = h.Tooling.Budget.Limit(in.Budget)
 	}
 	p.trace.wrapHost(&h)
-	if s.Adjust != nil {
-		s.Adjust(&h)
+	if adjust := p.chooseAdjust(s); adjust != nil {
+		adjust(&h)
 	}
 	return h, nil
 }

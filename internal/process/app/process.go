@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"raddle.dev/flow"
 	"raddle.dev/internal/base/environ"
 	"raddle.dev/internal/process/mcplogin"
 	"raddle.dev/internal/process/provider"
@@ -43,6 +44,9 @@ type Process struct {
 	Bundled *Bundled // agents that come with the program
 
 	Tools *toolbox.Shared // tools of agents, with the consent and the secrets that they need
+
+	// Adjust is UIHooks.Adjust of every run that has none; nil: nothing is changed. It is set before the first run.
+	Adjust func(*flow.Host)
 
 	// ConfigEnviron are the variables that config.yaml and the clients of models see: those of the process, and those
 	// of .env in the directory of config.yaml that it does not have.

@@ -260,6 +260,9 @@ func toolReaders() []reader {
 
 // elsewhere says of the other functions that open such files why they have no row.
 var elsewhere = map[string]string{
+	"internal/proving/chaos/child.go readLog":                  "a file that raddle chaos has made itself",
+	"internal/proving/chaos/world.go Rehearse":                 "a file that raddle chaos has made itself",
+	"internal/proving/chaos/world.go readEffects":              "files that raddle chaos has made itself",
 	"internal/process/fetchagent/fetchagent.go readArchive":    "the person names the archive, with a limit",
 	"internal/terminal/chat/cmd_own.go askForProject":          "beneath the workspace, with a limit",
 	"internal/terminal/moving/source.go readText":              "TestTraps in package moving",

@@ -173,7 +173,7 @@ func (p *Process) StartRun(req Request) (*Run, error) {
 		given:     givenInput{user: cmp.Or(req.User, p.User)},
 	}
 	run.telemetry, _ = p.trace.openTelemetry()
-	if req.Adjust == nil {
+	if p.chooseAdjust(req.UIHooks) == nil {
 		if err := p.Models.CheckNames(run.Record.Dir, run.Record.Override, run.Record.Model); err != nil {
 			return nil, err
 		}
@@ -219,7 +219,7 @@ func (p *Process) prepareRun(run *Run, req Request) error {
 	if err != nil {
 		return err
 	}
-	if req.Adjust == nil && run.Record.Parent == nil {
+	if p.chooseAdjust(req.UIHooks) == nil && run.Record.Parent == nil {
 		if err := p.Models.CheckCallable(run.Agent); err != nil {
 			return err
 		}

@@ -2,22 +2,17 @@ package testrun
 
 import (
 	"context"
-	"iter"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 
-	"raddle.dev/agent"
 	"raddle.dev/flow"
 	"raddle.dev/graph"
 	"raddle.dev/graph/graphtest/disturb"
 	"raddle.dev/graph/journal"
 	"raddle.dev/internal/base/pattern"
-	"raddle.dev/llm"
-	"raddle.dev/rag"
-	"raddle.dev/tool"
 )
 
 // A killer kills a drive where its trial says so: from then on the drive saves nothing, and its context has ended. It
@@ -183,86 +178,12 @@ func (k *killer) describeCauses(paths []string) string {
 
 // adjustHost makes the killer record the effects of scripts, models, tools and searches.
 func (k *killer) adjustHost(h *flow.Host) {
-	around := h.Around
-	h.Around = func(ctx context.Context, c flow.NodeCall, next func(context.Context) (string, error)) (string, error) {
-		done := func() {}
-		if c.Kind == "script" {
-			done = k.recordEffect(ctx, scriptEffect, k.nameScript(ctx, c.Node))
-		}
-		var text string
-		var err error
-		if around != nil {
-			text, err = around(ctx, c, next)
-		} else {
-			text, err = next(ctx)
-		}
-		if err == nil {
-			done()
-		}
-		return text, err
-	}
-	h.Tooling.Around = append(slices.Clone(h.Tooling.Around), k.recordTool)
-	h.Models = &recordingModels{h.Models, k}
-	search := h.Retrieval.Around
-	h.Retrieval.Around = func(next flow.SearchFunc) flow.SearchFunc {
-		if search != nil {
-			next = search(next)
-		}
-		return func(ctx context.Context, q flow.SearchRequest) ([]rag.Hit, error) {
-			done := k.recordEffect(ctx, outsideEffect, "the search")
-			found, err := next(ctx, q)
-			if err == nil {
+	watchEffects(h, k.names, func(ctx context.Context, e effect) func(error) {
+		done := k.recordEffect(ctx, e.kind, e.what)
+		return func(err error) {
+			if err == nil && e.kind != outsideEffect {
 				done()
 			}
-			return found, err
 		}
-	}
-}
-
-// nameScript names the script of a node, with its file if the node is found.
-func (k *killer) nameScript(ctx context.Context, node string) string {
-	if file := k.names.find(graph.TaskPath(ctx)).Script; file != "" {
-		return "the script " + file + " of node " + node
-	}
-	return "the script of node " + node
-}
-
-// recordTool is an agent.ToolMiddleware that records calls.
-func (k *killer) recordTool(next agent.ToolFunc) agent.ToolFunc {
-	return func(ctx context.Context, t tool.Tool, c tool.Call) (tool.Result, error) {
-		done := k.recordEffect(ctx, toolEffect, "the tool "+t.Name)
-		res, err := next(ctx, t, c)
-		if err == nil {
-			done()
-		}
-		return res, err
-	}
-}
-
-// recordingModels are models whose calls are recorded.
-type recordingModels struct {
-	flow.Models
-	killer *killer
-}
-
-// Open implements [flow.Models].
-func (m *recordingModels) Open(ctx context.Context, dir, id string) (llm.Model, error) {
-	opened, err := m.Models.Open(ctx, dir, id)
-	if err != nil {
-		return nil, err
-	}
-	return &recordingModel{opened, m.killer}, nil
-}
-
-type recordingModel struct {
-	llm.Model
-	killer *killer
-}
-
-// Stream implements [llm.Model].
-func (m *recordingModel) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Delta, error] {
-	return func(yield func(llm.Delta, error) bool) {
-		m.killer.recordEffect(ctx, outsideEffect, "the request to the model")
-		m.Model.Stream(ctx, r)(yield)
-	}
+	})
 }

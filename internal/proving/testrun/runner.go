@@ -13,7 +13,6 @@ package testrun
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -263,9 +262,7 @@ func (t *Trial) Reopen() (err error) {
 // answer answers a question as the case says.
 func (t *Trial) answer(q graph.Question) (any, bool) {
 	v, ok := t.stubs.answer(q)
-	if text, isText := v.(string); isText && q.Kind == graph.KindEvent && json.Valid([]byte(text)) {
-		v = json.RawMessage(text) // the data of an event
-	}
+	v = decodeEvent(q, v)
 	if !ok && q.Kind == agent.KindDoubt {
 		return string(tool.DoubtRetry), true // only a crash asks this
 	}

@@ -269,18 +269,11 @@ func runRunsCancel(ctx context.Context, con *console.Console, p *app.Process, op
 		return err
 	}
 	for _, id := range ids {
-		at, err := app.RecordChange(ctx, p, app.RunChange{ID: id, Cancel: true, Abrupt: opts.abrupt})
+		done, err := p.CancelByHand(ctx, id, opts.abrupt)
 		if err != nil {
 			return err
 		}
-		node, err := p.RunFinally(ctx, at.Run)
-		if err != nil {
-			return err
-		}
-		if node != "" {
-			node = ", and its " + node + " has run"
-		}
-		con.PrintNote("cancelled run %s%s", at.Run, node)
+		con.PrintNote("%s", done)
 	}
 	return nil
 }

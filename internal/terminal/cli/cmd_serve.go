@@ -17,6 +17,7 @@ import (
 
 	"raddle.dev/internal/base/term"
 	"raddle.dev/internal/process/app"
+	"raddle.dev/internal/proving/chaos"
 	"raddle.dev/internal/storage/runs"
 	"raddle.dev/internal/terminal/console"
 	"raddle.dev/internal/terminal/ending"
@@ -32,6 +33,7 @@ type serveOptions struct {
 	open         bool
 	printOpenAPI bool
 	workerOnly   bool // drive runs, and listen nowhere
+	rehearse     string
 }
 
 // defaultListen is where a server listens unless a flag says otherwise.
@@ -78,6 +80,8 @@ next raddle serve with the same state directory continues them.`,
 	flags.BoolVar(&opts.workerOnly, "worker-only", false, "drive the runs of the store and listen nowhere")
 	flags.BoolVar(&opts.open, "open", false, "open the browser, which is then logged in")
 	flags.BoolVar(&opts.printOpenAPI, "print-openapi", false, "print the document that describes the API, and end")
+	flags.StringVar(&opts.rehearse, "rehearse", "", "take part in raddle chaos as `FILE` says")
+	_ = flags.MarkHidden("rehearse")
 	completeWords(cmd, "disable", serving.ProtocolNames()...)
 	cmd.PreRunE = refuseIdleFlags
 	cmd.AddCommand(newServeTokenCommand(op))
@@ -126,6 +130,11 @@ func runServe(ctx context.Context, con *console.Console, p *app.Process, opts se
 	}
 	if opts.workerOnly {
 		return serveWorker(ctx, con, p, opts)
+	}
+	if opts.rehearse != "" {
+		if err := chaos.Rehearse(p, opts.rehearse); err != nil {
+			return err
+		}
 	}
 	g, file, err := serving.Open(p, opts.Options)
 	if err != nil {
