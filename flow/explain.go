@@ -99,7 +99,8 @@ func describeEngineError(a *Agent, err error) (text string, cause error) {
 		}
 		return fmt.Sprintf("the run ends (%s), and its `finally` has failed: %s", PlainReason(why), text), cause
 	case errors.As(err, &ending):
-		return describeEngineError(a, ending.Err)
+		text, cause = describeEngineError(a, ending.Err)
+		return PlainReason(text), cause // after a resume, it is the text of the journal
 	case errors.As(err, &limit) && limit.Path == "" && limit.Status == graph.VisitLimit:
 		return visitText(limit.Node, limit.Count, limit.Limit), nil
 	case errors.As(err, &limit) && limit.Path == "" && limit.Status == graph.TimedOut:
