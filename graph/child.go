@@ -108,7 +108,7 @@ func (a attempt) saveChildOutcome(f *frame, status Status, err error) {
 	defer a.mu.Unlock()
 	in := a.ensureInner()
 	in.failures = append(in.failures, f.failures...)
-	if in.below = f; a.drive.journal == nil && a.canRetry() && status != Abandoned {
+	if in.below = f; a.drive.journal == nil && a.canRetry() && !f.isEnding() {
 		in.kept, in.returned = f, err == nil && status == Done
 	}
 	a.waiting, a.paused = a.waiting || status == Waiting, a.paused || status == Paused
@@ -238,7 +238,7 @@ func (f *frame) driveChild(ctx context.Context) (Status, error) {
 		return status, ErrPaused
 	}
 	d.journal.AddStateSize(-f.storedSize())
-	if ended := status == Abandoned; (err == nil || ended) && d.journal != nil {
+	if ended := status.Final() && err != nil; (err == nil || ended) && d.journal != nil {
 		if e := d.journal.AddRecord(journal.KindReturn, &record.Parts{Path: f.path, Dropped: ended}, false); e != nil {
 			err = firstError(err, e)
 		}

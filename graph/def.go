@@ -242,8 +242,8 @@ type Def struct {
 
 	// Finally names the node that runs, once, when a run ends without being done: after a failure that no node
 	// handles, after a limit (Timeout, MaxSteps, MaxVisits), after Resume.Cancel. It sees the state of the last step, and
-	// Cause and Causes say what happened. It cannot change the end: the run is then Abandoned, its error is an *EndingError,
-	// and it cannot be resumed. A crash, a pause and the end of the context are no ends: the run continues where it was, in
+	// Cause and Causes say what happened. It cannot change the end: the run is then CleanedUp, or Abandoned if it was cancelled, its
+	// error is an *EndingError, and it cannot be resumed. A crash, a pause and the end of the context are no ends: the run continues where it was, in
 	// its Finally too. If the node itself fails, the run has Failed, and a resume repeats the node. No edge leads to it or
 	// away from it, and Timeout does not hold for it. That of a child graph runs when the child fails; the next attempt of
 	// its node then starts the child from its beginning. If empty, a failed run can be resumed.

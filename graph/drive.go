@@ -14,6 +14,7 @@ import (
 	"raddle.dev/graph/internal/panics"
 	"raddle.dev/graph/internal/record"
 	"raddle.dev/graph/internal/structure"
+	"raddle.dev/graph/internal/timing"
 	"raddle.dev/graph/internal/value"
 	"raddle.dev/graph/internal/writer"
 	"raddle.dev/graph/journal"
@@ -76,9 +77,9 @@ func (r *Runner) newDrive(topics Topic) *drive {
 		d.exec = goroutines{}
 	}
 	if d.clock == nil {
-		d.clock = wallClock{}
+		d.clock = timing.WallClock{}
 	} else {
-		d.clock = &checkedClock{r.Clock, d}
+		d.clock = &timing.GuardedClock{Clock: r.Clock, Fault: d.failClock, Skipped: &d.skipped}
 	}
 	d.out.clock = d.clock
 	d.outages.patience = journal.Patience{Limit: journal.ShortPatience, Away: d.beginOutage, Back: d.endOutage}
@@ -450,34 +451,10 @@ func (d *drive) closeEvents() {
 	}
 }
 
-// checkedClock wraps a Clock of the caller: a panic in it fails the drive, on any
-// goroutine.
-type checkedClock struct {
-	Clock
-	drive *drive
-}
-
-func (c *checkedClock) Now() (now time.Time) {
-	defer func() {
-		if p := recover(); p != nil {
-			c.drive.setFault(panics.NewError("Runner.Clock", p))
-			now = time.Now()
-		}
-	}()
-	return c.Clock.Now()
-}
-
-func (c *checkedClock) Wait(ctx context.Context, d time.Duration) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = panics.NewError("Runner.Clock", p)
-			c.drive.setFault(err)
-		}
-	}()
-	began := time.Now()
-	if err = c.Clock.Wait(ctx, d); err == nil {
-		c.drive.skipped.Add(int64(max(0, d-time.Since(began))))
-	}
+// failClock fails the drive because of a panic in the Clock of the caller.
+func (d *drive) failClock(p any) error {
+	err := panics.NewError("Runner.Clock", p)
+	d.setFault(err)
 	return err
 }
 

@@ -63,6 +63,6 @@ func Example_saga() {
 	// Output:
 	// cancel the car
 	// cancel the hotel
-	// abandoned
+	// cleaned-up
 	// node flight (step 2, attempt 1): the plane is full; then node undo has run
 }

@@ -8,7 +8,7 @@ import (
 // Status is the state of a run when a drive has stopped.
 type Status uint8
 
-// The statuses. Only Done and Abandoned end a run permanently; every other run can be
+// The statuses. Only Done, Abandoned and CleanedUp end a run permanently; every other run can be
 // resumed.
 const (
 	Running Status = iota // a drive is running, according to its lease; a Result never has it
@@ -22,16 +22,17 @@ const (
 	VisitLimit // Node.MaxVisits or Def.MaxVisits
 	TimedOut   // Def.Timeout
 	Stuck      // a join waits for a source that will not run any more
-	Abandoned  // the run was ended by history.Abandon
+	Abandoned  // the run was ended by history.Abandon or Resume.Cancel
 	// Crashed means that the last drive has not recorded that it stopped, and that no lease shows that it is running;
 	// only listings report it.
 	Crashed
 	// NotStarted means that the drive did not start and has recorded nothing: its input was refused, the thread was
 	// busy, or the store or the context failed; only a Result has it.
 	NotStarted
+	CleanedUp // the run could not continue, and Def.Finally has run
 )
 
-var statusNames = [...]string{"running", "done", "waiting", "paused", "failed", "canceled", "step-limit", "visit-limit", "timed-out", "stuck", "abandoned", "crashed", "not-started"}
+var statusNames = [...]string{"running", "done", "waiting", "paused", "failed", "canceled", "step-limit", "visit-limit", "timed-out", "stuck", "abandoned", "crashed", "not-started", "cleaned-up"}
 
 // String returns the word for the status: "done", "waiting", …; "unknown" for another
 // number.
@@ -47,7 +48,7 @@ func (s Status) String() string {
 func (s Status) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
 // Final reports whether the run has ended permanently: it cannot be resumed.
-func (s Status) Final() bool { return s == Done || s == Abandoned }
+func (s Status) Final() bool { return s == Done || s == Abandoned || s == CleanedUp }
 
 // Question is an open question as the caller of a run sees it.
 type Question struct {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"raddle.dev/graph/internal/panics"
 )
@@ -95,24 +94,6 @@ func (p *workerPool) startWorker() {
 		p.coming.Store(false)
 		p.runTasks(nil, nil, nil)
 	})
-}
-
-type wallClock struct{}
-
-func (wallClock) Now() time.Time { return time.Now() }
-
-func (wallClock) Wait(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return ctx.Err()
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // executeTasks runs the tasks of a step and, at the root, delivers their events. It returns

@@ -10,7 +10,7 @@ import (
 )
 
 // EndingError is the error of a run that ends without being done, after its Def.Finally has run: the run is then
-// Abandoned, and cannot be resumed. If Finally itself has failed, the run is Failed, and a resume repeats Finally.
+// CleanedUp, or Abandoned if it was cancelled, and cannot be resumed. If Finally itself has failed, the run is Failed, and a resume repeats Finally.
 type EndingError struct {
 	// Finally is the node that has run.
 	Finally string
@@ -43,6 +43,17 @@ type CancelError struct{ Reason string }
 
 // Error implements error.
 func (e *CancelError) Error() string { return e.Reason }
+
+// cancelTask is, in the journal, the task of a cause that is a cancel: a cause without a node.
+const cancelTask = "cancel"
+
+// restoreEnding returns what has decided the end, as the journal has it.
+func restoreEnding(t *taskRef) error {
+	if c := t.causes[0]; c.Node == "" && c.Task == cancelTask {
+		return &CancelError{Reason: t.cause}
+	}
+	return errors.New(t.cause)
+}
 
 // isEnding reports whether the end of the frame was decided: its Finally is no route, so that only this leads to it.
 func (f *frame) isEnding() bool { return f.g.finally >= 0 && f.visits[f.g.finally] > 0 }
@@ -96,7 +107,10 @@ func (f *frame) driveToEnd(ctx, limited context.Context, cancel string) (status 
 	case Done:
 		f.halted = false
 		f.value = nil
-		return Abandoned, ended
+		if errors.As(ended.Err, new(*CancelError)) {
+			return Abandoned, ended
+		}
+		return CleanedUp, ended
 	case Failed:
 		ended.Failure = err
 		return status, ended
@@ -112,11 +126,17 @@ func (f *frame) decideEnd(reason error) error {
 	task := taskRef{node: f.g.finally, cause: reason.Error()}
 	if failed := (*StepError)(nil); errors.As(reason, &failed) {
 		for _, e := range failed.Tasks {
-			c := describeNodeError(e)
-			c.Handler = f.g.nameOf(f.g.finally)
-			c.To = 1
-			task.causes = append(task.causes, c)
+			task.causes = append(task.causes, describeNodeError(e))
 		}
+	} else {
+		task.causes = []record.Failure{{Path: f.public, Step: f.step, Text: task.cause}}
+		if errors.As(reason, new(*CancelError)) {
+			task.causes[0].Task = cancelTask
+		}
+	}
+	for i := range task.causes {
+		task.causes[i].Handler = f.g.nameOf(f.g.finally)
+		task.causes[i].To = 1
 	}
 	f.ending = reason
 	f.next = frontier{tasks: []taskRef{task}}

@@ -67,14 +67,14 @@ func newOrderGraph(t testing.TB, done *tally, ship graph.Func) *graph.Graph {
 }
 
 // expectEnding checks that a run has ended by its Finally because of what text says.
-func expectEnding(t testing.TB, res graph.Result, err error, text string) {
+func expectEnding(t testing.TB, want graph.Status, res graph.Result, err error, text string) {
 	t.Helper()
 	var ending *graph.EndingError
 	if !errors.As(err, &ending) || ending.Finally != "undo" || !strings.Contains(err.Error(), text) {
 		t.Errorf("the error is %v (%T), want that node undo has run after %q", err, err, text)
 	}
-	if res.Status != graph.Abandoned {
-		t.Errorf("the run is %s, want %s", res.Status, graph.Abandoned)
+	if res.Status != want {
+		t.Errorf("the run is %s, want %s", res.Status, want)
 	}
 	if got := order.Get(res.State); !slices.Equal(got, []string{"undone"}) {
 		t.Errorf("the state after Finally is %q", got)
@@ -86,18 +86,18 @@ func TestFinallyRunsAfterAFailure(t *testing.T) {
 	var done tally
 	r := kept(newOrderGraph(t, &done, fails("no truck")))
 	res, err := start(t, r)
-	expectEnding(t, res, err, "node ship (step 2, attempt 1): no truck")
+	expectEnding(t, graph.CleanedUp, res, err, "node ship (step 2, attempt 1): no truck")
 	for _, name := range []string{"book", "charge", "undo book", "undo charge"} {
 		if done.of(name) != 1 {
 			t.Errorf("%s was done %d times, want once", name, done.of(name))
 		}
 	}
 	again, err := resume(t, r)
-	if err != nil || again.Status != graph.Abandoned || done.of("undo book") != 1 {
+	if err != nil || again.Status != graph.CleanedUp || done.of("undo book") != 1 {
 		t.Errorf("a resume of the ended run: %s, %v; undone %d times", again.Status, err, done.of("undo book"))
 	}
 	snap, err := history.Inspect(t.Context(), r.Store, thread, 0)
-	if err != nil || snap.Status != graph.Abandoned {
+	if err != nil || snap.Status != graph.CleanedUp {
 		t.Errorf("the journal says %s, %v", snap.Status, err)
 	}
 }
@@ -133,7 +133,7 @@ func TestFinallySurvivesADeathAtEachRecord(t *testing.T) {
 		if recs[at-1].Kind == journal.KindEnd { // no store is left so: the two records are written together
 			why = "the run has ended"
 		}
-		expectEnding(t, res, err, why)
+		expectEnding(t, graph.CleanedUp, res, err, why)
 		total := done.of(fmt.Sprint("recorded before ", at))
 		for _, name := range []string{"book", "charge", "undo book", "undo charge"} {
 			if done.of(name) > 1 {
@@ -154,13 +154,65 @@ func TestCancelRunsFinally(t *testing.T) {
 	res, err := start(t, r)
 	is(t, graph.Waiting, res, err)
 	res, err = r.InvokeResume(t.Context(), graph.Resume{Thread: thread, Cancel: "the customer called"})
-	expectEnding(t, res, err, "the customer called")
+	expectEnding(t, graph.Abandoned, res, err, "the customer called")
 	var why *graph.CancelError
 	if !errors.As(err, &why) || why.Reason != "the customer called" || done.of("undo charge") != 1 {
 		t.Errorf("the error is %v, and the charge was undone %d times", err, done.of("undo charge"))
 	}
 	if len(res.Questions) > 0 {
 		t.Errorf("the run still asks %q", ids(res.Questions))
+	}
+}
+
+// A cancel is recorded before Finally runs: a drive that continues there knows it.
+func TestACancelThatWasRecordedContinues(t *testing.T) {
+	t.Parallel()
+	var done tally
+	r := kept(newOrderGraph(t, &done, asks(nil)))
+	res, err := start(t, r)
+	is(t, graph.Waiting, res, err)
+	paused := make(chan struct{})
+	close(paused)
+	res, err = r.InvokeResume(t.Context(), graph.Resume{Thread: thread, Cancel: "the customer called", Pause: paused})
+	is(t, graph.Paused, res, err)
+	if done.of("undo charge") != 0 {
+		t.Fatal("Finally has run in a drive that was to stop")
+	}
+	res, err = resume(t, r)
+	expectEnding(t, graph.Abandoned, res, err, "the customer called")
+}
+
+func TestCausesOfFinally(t *testing.T) {
+	t.Parallel()
+	for name, d := range map[string]graph.Def{
+		"a limit":   {MaxSteps: 1, Nodes: []graph.Node{{Name: "work", Run: idle}}, Edges: []graph.Edge{graph.NewEdge("work", "work")}},
+		"a failure": {Nodes: []graph.Node{{Name: "work", Run: fails("no truck")}}, Edges: []graph.Edge{graph.NewEdge("work", graph.End)}},
+	} {
+		var seen []*graph.NodeError
+		d.Name = name
+		d.Start = []string{"work"}
+		d.Finally = "undo"
+		d.Nodes = append(d.Nodes, graph.Node{Name: "undo", Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
+			seen = append(seen, graph.Causes(ctx)...)
+			_, err := graph.Interrupt[string](ctx, graph.Ask{Prompt: "continue?"})
+			return graph.Update{}, err
+		}})
+		g, err := graph.Compile(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := kept(g)
+		res, err := start(t, r)
+		is(t, graph.Waiting, res, err)
+		if res, err = resume(t, r, says(res.Questions[0].ID, "yes")); res.Status != graph.CleanedUp {
+			t.Fatalf("%s: the result is %s, %v", name, res.Status, err)
+		}
+		if len(seen) != 2 || seen[0].Node != seen[1].Node || seen[0].Err.Error() != seen[1].Err.Error() {
+			t.Fatalf("%s: the causes are %v before and after a resume", name, seen)
+		}
+		if want := map[string]string{"a limit": "", "a failure": "work"}[name]; seen[0].Node != want {
+			t.Errorf("%s: the cause is of node %q, want %q", name, seen[0].Node, want)
+		}
 	}
 }
 
@@ -222,7 +274,7 @@ func TestFinallyThatFailsIsRepeated(t *testing.T) {
 	}
 	ready = true
 	res, err = resume(t, r)
-	if !errors.As(err, &end) || end.Failure != nil || res.Status != graph.Abandoned || !strings.Contains(err.Error(), "no truck") {
+	if !errors.As(err, &end) || end.Failure != nil || res.Status != graph.CleanedUp || !strings.Contains(err.Error(), "no truck") {
 		t.Errorf("the result is %s, %v", res.Status, err)
 	}
 	if done.of("first") != 1 {
@@ -253,7 +305,7 @@ func TestFinallyRunsAfterEachLimit(t *testing.T) {
 			t.Fatal(err)
 		}
 		res, err := start(t, kept(g))
-		if end := (*graph.EndingError)(nil); !errors.As(err, &end) || res.Status != graph.Abandoned || done.of("undo") != 1 {
+		if end := (*graph.EndingError)(nil); !errors.As(err, &end) || res.Status != graph.CleanedUp || done.of("undo") != 1 {
 			t.Errorf("%s: the result is %s, %v; Finally ran %d times", name, res.Status, err, done.of("undo"))
 		}
 	}

@@ -1,7 +1,6 @@
 package graph
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -111,7 +110,7 @@ func (f *frame) restoreFrame(raw *record.Frame, set ...Write) (*frame, error) {
 		}
 	}
 	if f.isEnding() && len(f.next.tasks) > 0 {
-		f.ending = errors.New(f.next.tasks[0].cause)
+		f.ending = restoreEnding(&f.next.tasks[0])
 	}
 	if raw.Value != nil {
 		var err error

@@ -74,7 +74,7 @@ func (d *Drives) drive(ctx context.Context, id string, takeover bool) (Outcome, 
 	defer context.AfterFunc(d.ends, stop)()
 	run, err := d.process.ResumeRun(ctx, id, app.ResumeOptions{Takeover: takeover})
 	if over, ok := errors.AsType[*runs.EndedError](err); ok {
-		if over.Status == graph.Abandoned {
+		if over.Status != graph.Done {
 			err = d.cancelChildren(ctx, id)
 		} else {
 			err = nil

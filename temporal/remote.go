@@ -97,7 +97,7 @@ func (r *remoteRuns) readAnswer(ctx context.Context, parent *runs.Detail, q *gra
 	switch child.Status {
 	case runs.Running, graph.Waiting.String():
 		return nil, nil
-	case graph.Done.String(), graph.Abandoned.String():
+	case graph.Done.String(), graph.Abandoned.String(), graph.CleanedUp.String():
 	default: // its workflow may not have been started, or it may have ended
 		ended, err := r.follow(ctx, parent, child, call)
 		if err != nil || !ended {

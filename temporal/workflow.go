@@ -46,6 +46,7 @@ type Outcome struct {
 const (
 	statusDone      = "done"
 	statusAbandoned = "abandoned"
+	statusCleanedUp = "cleaned-up"
 	statusWaiting   = "waiting"
 	statusPaused    = "paused"
 	statusBusy      = "busy"    // another process drives the run
@@ -88,7 +89,7 @@ func driveToEnd(ctx workflow.Context, in RunInput) error {
 			waitForPoke(ctx, poke, delay)
 			delay = min(2*delay, longestDelay)
 			continue
-		case out.Status == statusDone || out.Status == statusAbandoned:
+		case out.Status == statusDone || out.Status == statusAbandoned || out.Status == statusCleanedUp:
 			if in.Noted { // otherwise the list shows enough
 				noteStatus(ctx, &in, out)
 			}

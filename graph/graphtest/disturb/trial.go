@@ -160,7 +160,7 @@ func (t *Trial) ReleaseAll() {
 }
 
 // lastingEnds are the ends after which a run does not continue unless a person asks for it.
-var lastingEnds = []string{graph.Done.String(), graph.Failed.String(), graph.StepLimit.String(), graph.VisitLimit.String(), graph.TimedOut.String(), graph.Stuck.String(), graph.Abandoned.String()}
+var lastingEnds = []string{graph.Done.String(), graph.Failed.String(), graph.StepLimit.String(), graph.VisitLimit.String(), graph.TimedOut.String(), graph.Stuck.String(), graph.Abandoned.String(), graph.CleanedUp.String()}
 
 // HasEnded reports whether the append that was disturbed last has stored an end after which the run does not continue
 // by itself.

@@ -23,10 +23,11 @@ const (
 	Canceled  Status = 5
 	Abandoned Status = 10
 	Crashed   Status = 11
+	CleanedUp Status = 13
 )
 
 // Final reports whether the run has ended permanently: it cannot be resumed.
-func (s Status) Final() bool { return s == Done || s == Abandoned }
+func (s Status) Final() bool { return s == Done || s == Abandoned || s == CleanedUp }
 
 // A Mode says how a write to a key is stored in the journal: as the new value, or as
 // what was added to it.

@@ -1,4 +1,4 @@
-// Package timing measures how an effect spends its time.
+// Package timing measures how an effect spends its time, and has the clocks that a drive uses.
 package timing
 
 import (

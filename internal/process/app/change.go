@@ -65,7 +65,7 @@ func (p *Process) cancelRun(ctx context.Context, id string, abrupt bool) (runs.P
 	d.cancel = runs.CancelledByHand
 	res, err := run.resumeDrive(ctx, d, nil)
 	switch {
-	case res.Status == graph.Abandoned: // it was decided before, and Finally had run
+	case res.Status.Final(): // it was decided before, and Finally had run
 		err = nil
 	case err == nil && res.Status != graph.Paused:
 		err = fmt.Errorf("run %s is %s", detail.Run, res.Status)
@@ -104,7 +104,7 @@ func (p *Process) CancelByHand(ctx context.Context, id string, abrupt bool) (don
 	}
 	defer run.Close()
 	res, err := run.Drive(ctx, Driver{})
-	if ended := (*graph.EndingError)(nil); res.Status == graph.Abandoned && errors.As(err, &ended) {
+	if ended := (*graph.EndingError)(nil); res.Status.Final() && errors.As(err, &ended) {
 		return done + ", and its " + ended.Finally + " has run", nil
 	}
 	if err == nil {

@@ -91,7 +91,7 @@ func (r *RunRange) listStatuses() []string {
 		return []string{graph.Waiting.String()}
 	}
 	if r.ended {
-		return []string{graph.Done.String(), graph.Abandoned.String()}
+		return []string{graph.Done.String(), graph.Abandoned.String(), graph.CleanedUp.String()}
 	}
 	return recordedStatuses(r.Status)
 }

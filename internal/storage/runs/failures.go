@@ -33,7 +33,7 @@ func (v *View) Failures() []Failure {
 // the children.
 func stepFailures(m *Moment) (list []Failure) {
 	for _, f := range m.Failures {
-		if f.Path != drivePath(m.Path) {
+		if f.Path != drivePath(m.Path) || f.Node == "" { // else of a node: a limit or a cancel is none
 			continue
 		}
 		node := joinNode(publicPath(m.Path), f.Node)

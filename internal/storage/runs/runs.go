@@ -39,13 +39,13 @@ func Statuses() []string {
 	for s := graph.Done; s <= graph.Crashed; s++ {
 		names = append(names, s.String())
 	}
-	return append(names, GivenUp, Damaged)
+	return append(names, graph.CleanedUp.String(), GivenUp, Damaged)
 }
 
 // ParseStatus returns the status of the engine that has a name; [graph.Crashed]: none has it.
 func ParseStatus(name string) graph.Status {
-	for s := range graph.NotStarted {
-		if s.String() == name {
+	for s := range graph.CleanedUp + 1 {
+		if s.String() == name && s != graph.NotStarted {
 			return s
 		}
 	}

@@ -183,7 +183,7 @@ func reportWatched(ctx context.Context, con *console.Console, p *app.Process, d 
 		}
 		con.Screen.PrintLine("next: " + next)
 		return ending.Silent{Code: ending.Waiting}
-	case graph.Abandoned:
+	case graph.Abandoned, graph.CleanedUp:
 		return &failure.Error{Kind: failure.Stale, Err: &runs.EndedError{ID: d.Run, Status: d.Snapshot.Status}}
 	}
 	e := &ending.Error{Code: ending.StatusCode(d.Snapshot.Status), Err: fmt.Errorf("run %s: %s", d.Run, d.Status), Next: resume}

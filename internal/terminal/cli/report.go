@@ -105,7 +105,7 @@ func viewReport(p *app.Process, v *runs.View) (*report, error) {
 		if due := v.Snapshot.Due; !due.IsZero() {
 			r.Due = &due
 		}
-	case res.Status == graph.Abandoned:
+	case res.Status.Final():
 		r.setError(&runs.EndedError{ID: v.Run, Status: res.Status})
 	case v.Reason != "":
 		r.Error = &v.Reason

@@ -739,6 +739,7 @@ export interface Stops {
 
 export interface Structure {
   edges?: EdgeInfo[];
+  finally?: string;
   name?: string;
   nodes?: NodeInfo[];
   start?: string[];

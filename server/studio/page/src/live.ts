@@ -65,7 +65,7 @@ interface End {
 
 // isFinal reports whether a run with a status never continues.
 export function isFinal(status: string): boolean {
-  return ["done", "abandoned", "halted"].includes(status);
+  return ["done", "abandoned", "cleaned-up", "halted"].includes(status);
 }
 
 // read reads a stream of events. It returns why the server has ended it, null if the connection was lost.
