@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"raddle.dev/flow"
 	"raddle.dev/graph"
 	"raddle.dev/internal/base/failure"
 	"raddle.dev/internal/process/app"
@@ -359,6 +360,38 @@ func TestIdempotencyKeys(t *testing.T) {
 	request.Prompt = "y"
 	if _, err := next.StartRun(t.Context(), request); !errors.As(err, new(*KeyReusedError)) {
 		t.Errorf("another request: %v", err)
+	}
+}
+
+// A cancel runs the node that the graph has for its end, in the service that was asked.
+func TestCancelRunsFinally(t *testing.T) {
+	w := newWorld(t)
+	dir := filepath.Join(w.home, ".config", "raddle", "agents", "order")
+	w.write(filepath.Join(dir, "graph.yaml"), `
+name: order
+start: ask
+finally: undo
+nodes:
+  ask: {type: input, question: "How many?", next: done}
+  undo: {type: script, script: undo.sh}
+  done: {type: end, output: ordered}
+`)
+	w.write(filepath.Join(dir, "undo.sh"), `echo '{"undone": "yes"}'`)
+	s := w.serve(Options{})
+	run := start(t, s, "order")
+	wait(t, s, run, "waiting")
+	if err := s.CancelRun(t.Context(), run); err != nil {
+		t.Fatal(err)
+	}
+	if st := wait(t, s, run, "abandoned"); !st.Final {
+		t.Errorf("%+v", st)
+	}
+	v, err := s.process.Runs.ReadView(t.Context(), run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if state := string(flow.StoredJSON(v.Snapshot.Values)); !strings.Contains(state, `"undone":"yes"`) {
+		t.Errorf("the state is %s", state)
 	}
 }
 
