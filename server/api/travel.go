@@ -319,7 +319,7 @@ func (h *handler) editRun(ctx context.Context, in *editInput) (*body[runs.Point]
 // collectRun returns a run with all that is needed to read it, and without secrets.
 func (h *handler) collectRun(ctx context.Context, id string) (*runfile.File, error) {
 	p := h.process
-	return runfile.Collect(ctx, runfile.Source{Archive: p.Runs, Run: id, Version: app.Version(), Secrets: p.Tools.SecretSet(), Learn: p.LearnSecrets})
+	return runfile.Collect(ctx, runfile.Source{Archive: p.Runs, Run: id, Version: app.Version(), Secrets: p.Tools.SecretSet(), Learn: p.NewLearner()})
 }
 
 func (h *handler) exportRun(ctx context.Context, in *RunPath) (*exported, error) {

@@ -111,7 +111,7 @@ func (p *Process) PublishAgent(ctx context.Context, agent string) (Published, er
 		return Published{}, failure.NewUsage("name one that does: RADDLE_STORE=postgres://HOST/NAME, redis://HOST or sqlite:PATH", "the store %s keeps nothing", st.Location.URL())
 	}
 	rec := &runs.Record{Agent: a.Name, Dir: a.Dir, Recorded: runs.Recorded{Sources: a.Sources()}}
-	p.LearnSecrets(rec)
+	p.NewLearner()(rec)
 	b, err := packAgent(rec)
 	if err != nil {
 		return Published{}, err

@@ -69,29 +69,41 @@ func (p *Process) restoreVariables(r *runs.Record, next string) error {
 	return nil
 }
 
-// LearnSecrets adds the secrets of a run to the redactor of the process: those of its agent and of the agents below it,
-// and the values of its variables that are secrets.
-func (p *Process) LearnSecrets(r *runs.Record) {
+// NewLearner returns a function that adds the secrets of a run to the redactor of the process: those of its agent and of
+// the agents below it, and the values of its variables that are secrets. The function reads each directory and loads each
+// agent once, however many runs it is called with, and is not safe for concurrent use.
+func (p *Process) NewLearner() func(*runs.Record) {
 	secrets := p.Tools.SecretSet()
-	dirs := []string{r.Dir}
-	for _, s := range r.Sources {
-		if filepath.IsAbs(s.Path) {
-			dirs = append(dirs, filepath.Dir(s.Path))
+	read := map[string]bool{}
+	loaded := map[string]bool{}
+	return func(r *runs.Record) {
+		dirs := []string{r.Dir}
+		for _, s := range r.Sources {
+			if filepath.IsAbs(s.Path) {
+				dirs = append(dirs, filepath.Dir(s.Path))
+			}
 		}
-	}
-	for _, dir := range dirs {
-		p.Tools.AddDotenv(dir)
-	}
-	for _, values := range []map[string]string{r.Variables, r.Overrides} {
-		for name, value := range values {
-			secrets.AddNamed(name, value)
+		for _, dir := range dirs {
+			if !read[dir] {
+				read[dir] = true
+				p.Tools.AddDotenv(dir)
+			}
 		}
-	}
-	for name, from := range r.VariablesFrom {
-		secrets.AddNamed(name, p.env.Get(from))
-		secrets.AddNamed(from, p.env.Get(from))
-	}
-	if a, err := p.Load(LoadRequest{Agent: r.Dir}); err == nil { // loading adds the secrets of its MCP servers
-		_ = a.Close()
+		for _, values := range []map[string]string{r.Variables, r.Overrides} {
+			for name, value := range values {
+				secrets.AddNamed(name, value)
+			}
+		}
+		for name, from := range r.VariablesFrom {
+			secrets.AddNamed(name, p.env.Get(from))
+			secrets.AddNamed(from, p.env.Get(from))
+		}
+		if loaded[r.Dir] {
+			return
+		}
+		loaded[r.Dir] = true
+		if a, err := p.Load(LoadRequest{Agent: r.Dir}); err == nil { // loading adds the secrets of its MCP servers
+			_ = a.Close()
+		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"raddle.dev/flow"
 	"raddle.dev/graph"
 	"raddle.dev/graph/journal"
+	"raddle.dev/internal/storage/runs"
 	"raddle.dev/internal/testkit/testfile"
 )
 
@@ -61,4 +62,34 @@ nodes:
 			t.Errorf("the journal holds what was answered: %s %v", r.Data, err)
 		}
 	}
+}
+
+// One learner loads an agent once, however many runs it has, and learns the variables of each run.
+func TestLearnerLoadsAnAgentOnce(t *testing.T) {
+	p := process(t)
+	dir := filepath.Join(p.Dirs.Work, "a")
+	writeSecret := func(secret string) {
+		testfile.WriteFile(t, filepath.Join(dir, "mcp.json"), `{"mcpServers": {"shop": {"url": "http://h/mcp", "headers": {"Authorization": "Bearer `+secret+`"}}}}`)
+	}
+	checkKnown := func(secret string, want bool) {
+		t.Helper()
+		if known := p.Tools.SecretSet().Text(secret) != secret; known != want {
+			t.Errorf("%s is known: %t, want %t", secret, known, want)
+		}
+	}
+	testfile.WriteFile(t, filepath.Join(dir, "config.yaml"), "name: a\nmodel: script:t.yaml\nmcp_servers: [shop]\n")
+	testfile.WriteFile(t, filepath.Join(dir, "t.yaml"), "- {match: go, text: gone}\n")
+	learn := p.NewLearner()
+	writeSecret("first-header-1")
+	learn(&runs.Record{Dir: dir, Variables: map[string]string{"password": "first-variable-1"}})
+	checkKnown("first-header-1", true)
+	checkKnown("first-variable-1", true)
+
+	writeSecret("second-header-2")
+	learn(&runs.Record{Dir: dir, Variables: map[string]string{"password": "second-variable-2"}})
+	checkKnown("second-header-2", false)
+	checkKnown("second-variable-2", true)
+
+	p.NewLearner()(&runs.Record{Dir: dir})
+	checkKnown("second-header-2", true)
 }

@@ -88,7 +88,7 @@ func (w *world) run(req app.Request, answers ...any) string {
 // file returns an exported run.
 func (w *world) file(run string) *runfile.File {
 	w.Helper()
-	f, err := runfile.Collect(w.Context(), runfile.Source{Archive: w.p.Runs, Run: run, Version: "v1", Secrets: w.p.Tools.SecretSet(), Learn: w.p.LearnSecrets})
+	f, err := runfile.Collect(w.Context(), runfile.Source{Archive: w.p.Runs, Run: run, Version: "v1", Secrets: w.p.Tools.SecretSet(), Learn: w.p.NewLearner()})
 	if err != nil {
 		w.Fatal(err)
 	}

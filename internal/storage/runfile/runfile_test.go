@@ -72,7 +72,7 @@ func runAgent(t *testing.T, p *app.Process, req app.Request, answer any) string 
 // export returns a run as a file.
 func export(t *testing.T, p *app.Process, run string) []byte {
 	t.Helper()
-	f, err := runfile.Collect(t.Context(), runfile.Source{Archive: p.Runs, Run: run, Version: "v1", Secrets: p.Tools.SecretSet(), Learn: p.LearnSecrets})
+	f, err := runfile.Collect(t.Context(), runfile.Source{Archive: p.Runs, Run: run, Version: "v1", Secrets: p.Tools.SecretSet(), Learn: p.NewLearner()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -341,7 +341,7 @@ func RemoveUnusedBundles(ctx context.Context, a *Archive) (int, error) {
 }
 
 // findNeededBundles returns which of some bundles the runs of the store name. Runs that are over count: they can be
-// forked. A damaged run may name any of them.
+// forked. A damaged run may name any of them. It reads the first record of a run, and passes once over a session.
 func (s *Store) findNeededBundles(ctx context.Context, of map[string]bool) (map[string]bool, error) {
 	needed := map[string]bool{}
 	for t, err := range s.Threads(ctx, "") {
@@ -351,21 +351,16 @@ func (s *Store) findNeededBundles(ctx context.Context, of map[string]bool) (map[
 		if !isRunThread(t.Name) {
 			continue
 		}
-		begins := []journal.Kind{journal.KindStart, journal.KindFork, journal.KindSnapshot}
-		for r, err := range s.Read(ctx, t.Name, journal.Range{Heads: true}) {
-			if err != nil && !IsDamage(err) {
-				return needed, err
-			}
-			if err != nil || begins != nil && !slices.Contains(begins, r.Kind) { // or its first record is lost
-				return of, nil
-			}
-			begins = nil
-			if r.Kind != journal.KindStart && r.Kind != journal.KindFork && r.Seq != t.First.Seq {
-				continue
-			}
-			snap, err := history.Inspect(ctx, s, t.Name, r.Seq)
-			if errors.Is(err, journal.ErrNoThread) { // it was removed meanwhile
-				break
+		records := journal.Range{Limit: 1}
+		if _, _, kept := SessionOf(t.Name); kept {
+			records.Limit = 0
+		}
+		reading := history.NewReading(t.Name)
+		for r, err := range s.Read(ctx, t.Name, records) {
+			isFirst := reading.Head() == 0
+			isStart := r.Kind == journal.KindStart || r.Kind == journal.KindFork
+			if err == nil {
+				_, _, err = reading.Add(r)
 			}
 			if IsDamage(err) {
 				return of, nil
@@ -373,12 +368,15 @@ func (s *Store) findNeededBundles(ctx context.Context, of map[string]bool) (map[
 			if err != nil {
 				return needed, fmt.Errorf("bundles of agents are not removed: %w", err)
 			}
-			if rec, err := DecodeRecord(snap.Meta); err == nil && of[rec.Bundle] {
+			if !isFirst && !isStart {
+				continue
+			}
+			if rec, err := DecodeRecord(reading.Meta()); err == nil && of[rec.Bundle] {
 				needed[rec.Bundle] = true
 			}
-			if _, _, kept := SessionOf(t.Name); !kept {
-				break
-			}
+		}
+		if reading.Head() == 0 { // its first record is lost, or it was removed meanwhile, which the next call sees
+			return of, nil
 		}
 	}
 	return needed, nil

@@ -259,6 +259,10 @@ func TestPassesOverAJournal(t *testing.T) {
 			return err
 		}
 	}
+	needed := func(ctx context.Context) error {
+		_, err := a.neededBundles(ctx)
+		return err
+	}
 	for _, c := range []struct {
 		name   string
 		thread string
@@ -284,6 +288,8 @@ func TestPassesOverAJournal(t *testing.T) {
 		{"events", "r1", 1, follow("r1")},
 		{"events of a run that has asked", "q1", 1, follow("q1")},
 		{"events of a turn, which is found among those of its session", session, 2, follow("s2")},
+		{"bundles that a run needs", "q1", 1, needed},
+		{"bundles that the turns of a session need", session, 1, needed},
 	} {
 		_ = st.Take(c.thread)
 		if err := c.do(t.Context()); err != nil {

@@ -55,7 +55,7 @@ func runRunsExport(ctx context.Context, con *console.Console, p *app.Process, op
 
 // collectRun reads a run of the store without its secrets.
 func collectRun(ctx context.Context, p *app.Process, run string) (*runfile.File, error) {
-	return runfile.Collect(ctx, runfile.Source{Archive: p.Runs, Run: run, Version: app.Version(), Secrets: p.Tools.SecretSet(), Learn: p.LearnSecrets})
+	return runfile.Collect(ctx, runfile.Source{Archive: p.Runs, Run: run, Version: app.Version(), Secrets: p.Tools.SecretSet(), Learn: p.NewLearner()})
 }
 
 func newRunsImportCommand(op *opener) *cobra.Command {
