@@ -10,7 +10,8 @@ import (
 )
 
 // EndingError is the error of a run that ends without being done, after its Def.Finally has run: the run is then
-// CleanedUp, or Abandoned if it was cancelled, and cannot be resumed. If Finally itself has failed, the run is Failed, and a resume repeats Finally.
+// CleanedUp, or Abandoned if it was cancelled, and cannot be resumed. If Finally itself has failed, the run is Failed, and
+// a resume repeats Finally.
 type EndingError struct {
 	// Finally is the node that has run.
 	Finally string
@@ -49,8 +50,10 @@ const cancelTask = "cancel"
 
 // restoreEnding returns what has decided the end, as the journal has it.
 func restoreEnding(t *taskRef) error {
-	if c := t.causes[0]; c.Node == "" && c.Task == cancelTask {
-		return &CancelError{Reason: t.cause}
+	for _, c := range t.causes {
+		if c.Node == "" && c.Task == cancelTask {
+			return &CancelError{Reason: t.cause}
+		}
 	}
 	return errors.New(t.cause)
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"raddle.dev/graph"
@@ -397,6 +398,65 @@ func TestCompileChecksFinally(t *testing.T) {
 			t.Errorf("the error is %v, want %q", err, want)
 		}
 	}
+}
+
+func TestEditCannotChooseFinally(t *testing.T) {
+	t.Parallel()
+	var done tally
+	r := kept(newOrderGraph(t, &done, asks(nil)))
+	res, err := start(t, r)
+	is(t, graph.Waiting, res, err)
+	if _, err := r.EditNext(t.Context(), thread, []string{"undo"}); err == nil || !strings.Contains(err.Error(), `node "undo" of graph order runs when a run ends`) {
+		t.Errorf("the edit: %v", err)
+	}
+	res, err = resume(t, r, says(res.Questions[0].ID, "yes"))
+	is(t, graph.Done, res, err)
+}
+
+func TestFinallyRunsBehindANodeThatHangs(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var done tally
+		release := make(chan struct{})
+		g, err := graph.Compile(graph.Def{
+			Name: "hung",
+			Nodes: []graph.Node{
+				{Name: "work", Timeout: time.Second, Run: func(context.Context, graph.State) (graph.Update, error) {
+					<-release
+					return graph.Update{}, nil
+				}},
+				{Name: "undo", Run: done.counts("undo")},
+			},
+			Edges:   []graph.Edge{graph.NewEdge("work", graph.End)},
+			Start:   []string{"work"},
+			Finally: "undo",
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, topics := range []graph.Topic{0, graph.TopicTask | graph.TopicStep | graph.TopicRun} {
+			r := kept(g)
+			r.HungAfter = time.Second
+			var res graph.Result
+			if topics == 0 {
+				res, err = start(t, r)
+			} else {
+				for ev, e := range r.Run(t.Context(), graph.Input{Thread: thread, Topics: topics}) {
+					if end, ok := ev.Body.(graph.RunEnded); ok {
+						res = end.Result
+					}
+					err = e
+				}
+			}
+			if end := (*graph.EndingError)(nil); !errors.As(err, &end) || res.Status != graph.CleanedUp || len(res.Hung) != 1 {
+				t.Errorf("the result is %s, %v, with %q left behind", res.Status, err, res.Hung)
+			}
+		}
+		if done.of("undo") != 2 {
+			t.Errorf("Finally ran %d times in two runs", done.of("undo"))
+		}
+		close(release)
+	})
 }
 
 func TestFinallyIsNoTargetOfAnyRoute(t *testing.T) {

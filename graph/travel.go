@@ -240,6 +240,9 @@ func (r *Runner) EditNext(ctx context.Context, thread string, next []string, set
 // newFrontier returns the frontier of the given nodes.
 func (g *Graph) newFrontier(next []string) (*frontier, error) {
 	fr := &frontier{}
+	if g.finally != end && slices.Contains(next, g.def.Finally) {
+		return nil, fmt.Errorf("node %q of graph %s runs when a run ends, and cannot be chosen: to run it, cancel the run", g.def.Finally, g.def.Name)
+	}
 	var unknown []string
 	seen := map[string]bool{}
 	for _, name := range next {

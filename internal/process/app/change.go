@@ -19,7 +19,13 @@ type RunChange struct {
 	ID     string    // of a run that is not prepared: as FindThread takes it
 	Set    []Setting // values that its state gets
 	Cancel bool      // it ends permanently; if its graph has a Finally, that is what it does next
-	Abrupt bool      // with Cancel: without Finally
+	CancelOptions
+}
+
+// CancelOptions say how a run is cancelled whose graph has a Finally.
+type CancelOptions struct {
+	Abrupt        bool // without it
+	AcceptChanges bool // although the agent's files have changed
 }
 
 // RecordChange records a start, answers, an edit or the end of a run, and nothing else: the run is paused then, or
@@ -33,14 +39,14 @@ func RecordChange(ctx context.Context, p *Process, c RunChange) (runs.Point, err
 	case c.Run != nil:
 		return c.Run.recordStart(ctx, c.Answers)
 	case c.Cancel:
-		return p.cancelRun(ctx, c.ID, c.Abrupt)
+		return p.cancelRun(ctx, c.ID, c.CancelOptions)
 	}
 	return p.editRun(ctx, c.ID, c.Set)
 }
 
 // cancelRun ends a run permanently. A process that drives it is asked to stop the run: it may drive others. What does
 // not do that in time gets SIGTERM, if it is on this machine.
-func (p *Process) cancelRun(ctx context.Context, id string, abrupt bool) (runs.Point, error) {
+func (p *Process) cancelRun(ctx context.Context, id string, c CancelOptions) (runs.Point, error) {
 	detail, err := p.Runs.ReadRunDetail(ctx, id)
 	if err != nil {
 		return runs.Point{}, err
@@ -49,15 +55,19 @@ func (p *Process) cancelRun(ctx context.Context, id string, abrupt bool) (runs.P
 		p.stopElsewhere(ctx, detail.Run)
 	}
 	snap := detail.Snapshot
-	if abrupt || snap.Status.Final() || snap.Structure == nil || snap.Structure.Finally == "" {
+	if c.Abrupt || snap.Status.Final() || snap.Structure == nil || snap.Structure.Finally == "" {
 		return p.Runs.CancelRun(ctx, id)
 	}
 	if err := runs.StopDriver(ctx, p.Runs, detail.Run); err != nil {
 		return runs.Point{}, err
 	}
-	run, err := p.ResumeRun(ctx, detail.Run, ResumeOptions{AcceptChanges: true})
+	run, err := p.ResumeRun(ctx, detail.Run, ResumeOptions{AcceptChanges: c.AcceptChanges})
 	if err != nil {
 		return runs.Point{}, withoutFinally(detail.Run, err)
+	}
+	if run.origin.asks() { // nothing of it may run before a person has decided
+		run.Close()
+		return p.Runs.CancelRun(ctx, id)
 	}
 	defer run.Close()
 	var at runs.Point
@@ -82,14 +92,14 @@ func withoutFinally(id string, err error) error {
 		Kind: failure.Stale,
 		Msg:  "the `finally` of run " + id + " cannot run",
 		Err:  err,
-		Next: "mend that, or end the run without it: raddle runs cancel " + id + " --abrupt",
+		Next: "mend that, accept changed files with --accept-changes, or end the run without it: raddle runs cancel " + id + " --abrupt",
 	}
 }
 
 // CancelByHand ends a run permanently, and runs the Finally of its graph, unless it is to end abruptly. It returns what
 // was done, in words.
-func (p *Process) CancelByHand(ctx context.Context, id string, abrupt bool) (done string, err error) {
-	at, err := RecordChange(ctx, p, RunChange{ID: id, Cancel: true, Abrupt: abrupt})
+func (p *Process) CancelByHand(ctx context.Context, id string, c CancelOptions) (done string, err error) {
+	at, err := RecordChange(ctx, p, RunChange{ID: id, Cancel: true, CancelOptions: c})
 	if err != nil {
 		return "", err
 	}
@@ -98,7 +108,7 @@ func (p *Process) CancelByHand(ctx context.Context, id string, abrupt bool) (don
 	if err != nil || detail.Snapshot.Status.Final() {
 		return done, err
 	}
-	run, err := p.ResumeRun(ctx, at.Run, ResumeOptions{AcceptChanges: true})
+	run, err := p.ResumeRun(ctx, at.Run, ResumeOptions{AcceptChanges: c.AcceptChanges})
 	if err != nil {
 		return "", err
 	}

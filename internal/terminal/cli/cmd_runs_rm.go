@@ -246,7 +246,7 @@ func parseAge(flag, text string) (time.Duration, error) {
 }
 
 func newRunsCancelCommand(op *opener) *cobra.Command {
-	opts := &cancelOptions{}
+	opts := &app.CancelOptions{}
 	cmd := newCommand(op, opts, runRunsCancel, &cobra.Command{
 		Use:   "cancel RUN...",
 		Short: "End runs permanently, and keep their journals",
@@ -257,19 +257,18 @@ that, but you can show, compare and fork it.`,
 		Args:              checkArgCount(1, -1, "the id of a run"),
 		ValidArgsFunction: completeRuns(op, 0, func(r runs.Info) bool { return !r.Final }),
 	})
-	cmd.Flags().BoolVar(&opts.abrupt, "abrupt", false, "do not run the `finally` of the graph")
+	cmd.Flags().BoolVar(&opts.Abrupt, "abrupt", false, "do not run the finally of the graph")
+	cmd.Flags().BoolVar(&opts.AcceptChanges, "accept-changes", false, "run the finally of the graph although the agent's files have changed")
 	return cmd
 }
 
-type cancelOptions struct{ abrupt bool }
-
-func runRunsCancel(ctx context.Context, con *console.Console, p *app.Process, opts cancelOptions, args []string) error {
+func runRunsCancel(ctx context.Context, con *console.Console, p *app.Process, opts app.CancelOptions, args []string) error {
 	ids, err := resolveLastWords(ctx, p, args)
 	if err != nil {
 		return err
 	}
 	for _, id := range ids {
-		done, err := p.CancelByHand(ctx, id, opts.abrupt)
+		done, err := p.CancelByHand(ctx, id, opts)
 		if err != nil {
 			return err
 		}
