@@ -56,6 +56,9 @@ func TestHandleAnswersWhileOtherTasksWork(t *testing.T) {
 			if err != nil || len(open) > 0 {
 				t.Fatalf("open: %v, %v", open, err)
 			}
+			if at := h.ReadLastRecord(); at != lastAnswer(t, r.Store) {
+				t.Errorf("the answer is said to be recorded at %d, and is at %d", at, lastAnswer(t, r.Store))
+			}
 			if by := answeredBy(t, r.Store); !slices.Equal(by, []string{"ci"}) {
 				t.Fatalf("the other task works, and recorded are the answers of %q", by)
 			}
@@ -129,6 +132,20 @@ func TestHandleLeavesOtherQuestionsOpen(t *testing.T) {
 			t.Errorf("the last answer: %s, %v", res.Status, err)
 		}
 	})
+}
+
+// lastAnswer returns the number of the newest record of an answer; 0: there is none.
+func lastAnswer(t *testing.T, st journal.Store) (at int64) {
+	t.Helper()
+	for e, err := range history.Entries(t.Context(), st, thread) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Kind == journal.KindAnswer {
+			at = max(at, e.Seq)
+		}
+	}
+	return at
 }
 
 // answeredBy returns the names that the answers of a thread were recorded with, oldest first.

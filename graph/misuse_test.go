@@ -3,6 +3,7 @@ package graph_test
 import (
 	"context"
 	"errors"
+	"iter"
 	"strings"
 	"testing"
 
@@ -35,14 +36,21 @@ func TestRunnersWithoutAGraphFail(t *testing.T) {
 		}
 		_, err = r.InvokeResume(ctx, graph.Resume{Thread: "t"})
 		wantError(t, name+" InvokeResume", err, "no Graph")
-		for ev, err := range r.Run(ctx, graph.Input{Topics: graph.AllTopics}) {
-			wantError(t, name+" Run", err, "no Graph")
-			if ev.Body != nil {
-				t.Errorf("%s: event %v", name, ev)
+		for what, stream := range map[string]iter.Seq2[graph.Event, error]{
+			" Run":    r.Run(ctx, graph.Input{Topics: graph.AllTopics}),
+			" Resume": r.Resume(ctx, graph.Resume{Thread: "t"}),
+		} {
+			yielded := 0
+			for ev, err := range stream {
+				yielded++
+				wantError(t, name+what, err, "no Graph")
+				if ev.Body != nil {
+					t.Errorf("%s%s: event %v", name, what, ev)
+				}
 			}
-		}
-		for _, err := range r.Resume(ctx, graph.Resume{Thread: "t"}) {
-			wantError(t, name+" Resume", err, "no Graph")
+			if yielded != 1 {
+				t.Errorf("%s%s yields %d times, want the error once", name, what, yielded)
+			}
 		}
 		_, err = r.State(ctx, "t", 0)
 		wantError(t, name+" State", err, "no Graph")

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -711,6 +712,17 @@ func TestAPauseWithGrace(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestGraceWithoutAPauseDoesNotDelayTheEnd(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		at := time.Now()
+		res, err := kept(parallel(t, graph.Node{Name: "a", Run: idle})).Invoke(t.Context(), graph.Input{Thread: thread, Pause: make(chan struct{}), Grace: time.Minute})
+		if is(t, graph.Done, res, err); time.Since(at) != 0 {
+			t.Errorf("the run took %s", time.Since(at))
+		}
+	})
 }
 
 func TestTwoResetsOfOneKeyAreAConflict(t *testing.T) {
