@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"raddle.dev/internal/base/failure"
+	"raddle.dev/internal/proving/testrun"
 )
 
 // calmWait is how long the first run may take, which nothing hurts.
@@ -65,7 +66,7 @@ func (c *Command) hurt(ctx context.Context, s *stage, crowd *crowd) (done []Done
 	var working sync.WaitGroup
 	for _, f := range plan {
 		working.Go(func() {
-			if sleep(ctx, time.Until(began.Add(f.At))) == nil {
+			if testrun.Sleep(ctx, time.Until(began.Add(f.At))) == nil {
 				c.Say("%5.1f s  server %d: %s", f.At.Seconds(), f.Server+1, f.describe())
 				if err := s.servers[f.Server].suffer(ctx, f); err != nil {
 					cancel(err)
@@ -91,17 +92,17 @@ func (c *child) suffer(ctx context.Context, f Fault) error {
 	switch f.Kind {
 	case Kill:
 		c.kill()
-		_ = sleep(ctx, f.For)
+		_ = testrun.Sleep(ctx, f.For)
 	case Restart:
 		c.stop()
 	case Freeze:
 		c.freeze()
-		_ = sleep(ctx, f.For)
+		_ = testrun.Sleep(ctx, f.For)
 		c.thaw()
 		return nil
 	case Cut:
 		c.proxy.setCut(true)
-		_ = sleep(ctx, f.For)
+		_ = testrun.Sleep(ctx, f.For)
 		c.proxy.setCut(false)
 		return nil
 	}
@@ -109,18 +110,6 @@ func (c *child) suffer(ctx context.Context, f Fault) error {
 		return nil
 	}
 	return c.start()
-}
-
-// sleep waits, and returns the error of ctx if it ends first.
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // newName returns a name that no other one has.

@@ -12,6 +12,7 @@ import (
 	"raddle.dev/graph"
 	"raddle.dev/graph/history"
 	"raddle.dev/graph/journal"
+	"raddle.dev/internal/proving/testrun"
 	"raddle.dev/internal/storage/runs"
 )
 
@@ -118,7 +119,7 @@ func (w *crowd) addMember(s *child) *member {
 			}
 			over := m.run != "" || m.gaveUp
 			w.mu.Unlock()
-			if over || sleep(w.ctx, retryEvery) != nil {
+			if over || testrun.Sleep(w.ctx, retryEvery) != nil {
 				return
 			}
 		}
@@ -128,7 +129,7 @@ func (w *crowd) addMember(s *child) *member {
 
 // startUntil starts runs until a time, as long as few of them work.
 func (w *crowd) startUntil(ctx context.Context, end time.Time) {
-	for time.Now().Before(end) && sleep(ctx, startEvery) == nil {
+	for time.Now().Before(end) && testrun.Sleep(ctx, startEvery) == nil {
 		if w.most > 0 && w.countMembers() >= w.most {
 			return
 		}
@@ -161,7 +162,7 @@ func (m *member) isOver() bool { return m.ended || m.parked || m.gaveUp }
 
 // watchUntil looks at the runs and answers them until a time.
 func (w *crowd) watchUntil(ctx context.Context, end time.Time) {
-	for time.Now().Before(end) && sleep(ctx, watchEvery) == nil {
+	for time.Now().Before(end) && testrun.Sleep(ctx, watchEvery) == nil {
 		_ = w.look(ctx) // the store may be away for a moment; settle says if it stays away
 	}
 }
@@ -219,7 +220,7 @@ func (w *crowd) lookAt(ctx context.Context, st *runs.Store, m *member) error {
 	}
 	m.status = d.Status
 	m.reason = d.Reason
-	m.ended = d.Final || d.Status == statusFailed
+	m.ended = d.Final || runs.HasFailed(d.Status)
 	m.waits = d.Waits()
 	if !m.waits || m.asking {
 		return nil
@@ -254,7 +255,7 @@ func (w *crowd) giveAnswer(m *member, question string, value any) {
 func (w *crowd) tryCalmly(ctx context.Context) error {
 	m := w.addMember(w.stage.servers[0])
 	for end := time.Now().Add(calmWait); ; {
-		if err := sleep(ctx, watchEvery); err != nil {
+		if err := testrun.Sleep(ctx, watchEvery); err != nil {
 			return err
 		}
 		if err := w.look(ctx); err != nil {
@@ -264,7 +265,7 @@ func (w *crowd) tryCalmly(ctx context.Context) error {
 		run, status, reason, over := m.run, m.status, m.reason, m.isOver()
 		w.mu.Unlock()
 		switch {
-		case over && (run == "" || status == statusFailed):
+		case over && (run == "" || runs.HasFailed(status)):
 			return refuseFailure(run, reason)
 		case over:
 			return nil
@@ -278,7 +279,7 @@ func (w *crowd) tryCalmly(ctx context.Context) error {
 func (w *crowd) settle(ctx context.Context) error {
 	last := time.Now() // all faults are over
 	for {
-		if err := sleep(ctx, watchEvery); err != nil {
+		if err := testrun.Sleep(ctx, watchEvery); err != nil {
 			return err
 		}
 		if err := w.look(ctx); err != nil {
@@ -354,7 +355,7 @@ func (w *crowd) collect(ctx context.Context) (e Evidence, err error) {
 // has made two.
 func (m *member) describe(ctx context.Context, st *runs.Store, i *runs.Info) (h History, err error) {
 	h = History{Run: i.Run, User: m.user, Status: i.Status, Reason: i.Reason, Sums: map[int64]uint64{}}
-	h.Ended = i.Final || i.Status == statusFailed
+	h.Ended = i.Final || runs.HasFailed(i.Status)
 	h.Waits = i.Status == graph.Waiting.String()
 	if i.Run == m.run {
 		h.Seen, h.Answers = m.seen, m.answers

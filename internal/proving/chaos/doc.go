@@ -26,7 +26,7 @@
 //     then counts, because it reached the outside, even if the journal refuses its result.
 //   - Stranded: two leases (30 s) after the last fault, and after its newest record, a run has neither ended nor does it
 //     wait for a person, an event or a time.
-//   - Failed: a run ended as failed. A first run, which nothing hurts, must not fail, so that this is due to the faults.
+//   - Failed: a run ended by a failure or a limit. A first run, which nothing hurts, must not fail, so that this is due to the faults.
 //   - In doubt: an effect began, its process died or was cut off before the result was recorded, and the effect began
 //     again. That is what at-least-once means, and says nothing against a run. The author of the agent must make these effects
 //     do their work once for each RADDLE_IDEMPOTENCY_KEY, so they are listed by node. A call that has returned an error

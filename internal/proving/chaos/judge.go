@@ -10,6 +10,7 @@ import (
 
 	"raddle.dev/graph/history"
 	"raddle.dev/graph/journal"
+	"raddle.dev/internal/storage/runs"
 )
 
 // Start is a run that was asked for.
@@ -132,8 +133,8 @@ func (v *Verdict) judgeEnd(h *History) {
 	switch {
 	case h.Ended:
 		v.Done++
-		if h.Status == statusFailed {
-			v.Failed = append(v.Failed, Finding{Run: h.Run, What: cmp.Or(h.Reason, "it failed")})
+		if runs.HasFailed(h.Status) {
+			v.Failed = append(v.Failed, Finding{Run: h.Run, What: cmp.Or(h.Reason, "it is "+h.Status)})
 		}
 	case h.Waits:
 		v.Waiting++
@@ -148,9 +149,6 @@ func (v *Verdict) judgeEnd(h *History) {
 		v.Stranded = append(v.Stranded, Finding{Run: h.Run, What: what})
 	}
 }
-
-// statusFailed is the status of a run that has failed.
-const statusFailed = "failed"
 
 // judgeRecords finds records and answers that were there and are not.
 func (v *Verdict) judgeRecords(h *History) {

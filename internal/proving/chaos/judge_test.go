@@ -107,6 +107,8 @@ func TestJudgeFinds(t *testing.T) {
 			h.Ended = false
 			h.Status = "crashed"
 		}},
+		{"a run at its time limit", "failed", "it is timed-out", func(e *Evidence) { e.Runs[0].Status = "timed-out" }},
+		{"a run that has cleaned up", "failed", "it is cleaned-up", func(e *Evidence) { e.Runs[0].Status = "cleaned-up" }},
 		{"a run that failed", "failed", "connection refused", func(e *Evidence) {
 			h := &e.Runs[0]
 			h.Status = "failed"

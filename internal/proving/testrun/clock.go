@@ -24,7 +24,10 @@ func NewClock() *Clock { return &Clock{began: time.Now()} }
 func (c *Clock) Now() time.Time { return time.Now().Add(time.Duration(c.ahead.Load())) }
 
 // Wait waits on the clock of the machine.
-func (c *Clock) Wait(ctx context.Context, d time.Duration) error {
+func (c *Clock) Wait(ctx context.Context, d time.Duration) error { return Sleep(ctx, d) }
+
+// Sleep waits on the clock of the machine. The error is that of ctx if it ends first.
+func Sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {

@@ -33,6 +33,15 @@ func NeedsResume(status string) bool {
 	return status == graph.Paused.String() || status == Crashed || status == GivenUp
 }
 
+// HasFailed reports whether a run with a status has ended by a failure or a limit, whether or not it can be resumed.
+func HasFailed(status string) bool {
+	switch ParseStatus(status) {
+	case graph.Failed, graph.StepLimit, graph.VisitLimit, graph.TimedOut, graph.Stuck, graph.CleanedUp:
+		return true
+	}
+	return false
+}
+
 // Statuses returns every status that a run in a list can have: those of the engine, and those in addition.
 func Statuses() []string {
 	names := []string{Running, Queued}
