@@ -1,6 +1,7 @@
 package draw
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"sync"
@@ -425,10 +426,7 @@ func cleanLabel(s string) string {
 // displayName returns the name of a node in the picture.
 // It is the title, if the node has one, and may have several lines.
 func (v vertex) displayName() string {
-	if t := cleanLabel(v.info.Title); t != "" {
-		return t
-	}
-	return cleanLabel(v.info.Name)
+	return cmp.Or(cleanLabel(v.info.Title), cleanLabel(v.info.Name))
 }
 
 // oneLine joins the lines of a text.

@@ -109,6 +109,9 @@ func (p *planner) planLevel(s *graph.Structure, path string, depth int) (*level,
 		}
 		v.info = n
 		v.path = path + n.Name
+		if n.Name == s.Finally { // no edge leads to it
+			v.info.Title = v.displayName() + "\nfinally"
+		}
 		if note, ok := p.o.Run[v.path]; ok && p.o.notesInNames {
 			// Formats that can only name nodes show the run in the second line of the name.
 			v.info.Title = v.displayName() + "\n" + statusSigns[note.Status] + note.sentence()

@@ -129,9 +129,6 @@ func buildStructure(a *Agent, above map[string]bool) graph.Structure {
 	s := graph.Structure{Name: a.File.Name, Start: []string{a.File.Start}, Finally: a.File.Finally}
 	for _, n := range a.File.Nodes {
 		info := graph.NodeInfo{Name: n.ID, Kind: n.Kind(), Doc: n.Description}
-		if n.ID == a.File.Finally {
-			info.Title = n.ID + "\nfinally"
-		}
 		needs := needsOf(n)
 		if child := a.children[needs.agent]; child != nil && !above[child.Dir] {
 			info.Child = new(buildStructure(child, above))

@@ -152,6 +152,7 @@ func (c *Checker) checkFinally() {
 	}
 	if n.Type.Routing == spec.RouteEnd || f.Start == n.ID {
 		report(n, f.At("finally"), fmt.Sprintf("'%s' cannot be the node of 'finally': it is the start or an end of the graph", n.ID), "name a node that cleans up, for example a script")
+		return
 	}
 	for _, e := range n.DeclaredEdges() {
 		if e.Role != spec.EdgeBranch {

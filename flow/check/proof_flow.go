@@ -61,6 +61,9 @@ func (p *prover) findMisses() {
 // that is the branch of a map.
 func (p *prover) checkRead(flow *block, r read) {
 	bit := uint64(1) << (r.key % 64)
+	if p.keys[r.key] == spec.ReasonKey && (p.isFinally(r.node) || slices.ContainsFunc(p.regions.mapsOf[r.node], p.isFinally)) {
+		return
+	}
 	if flow.unset[r.node]&bit != 0 {
 		p.found = append(p.found, miss{r, -1})
 		return
@@ -73,8 +76,11 @@ func (p *prover) checkRead(flow *block, r read) {
 	}
 }
 
-// isOfItem reports whether what a node reads is set by the map that runs it: the item, and for the handler of failed items
-// the reason.
+// isFinally reports whether a node is the one of finally.
+func (p *prover) isFinally(n int) bool { return p.f.Finally != "" && p.f.Nodes[n].ID == p.f.Finally }
+
+// isOfItem reports whether what a node reads is set by the map that runs it: the item, and for the handler of failed
+// items the reason.
 func (p *prover) isOfItem(m int, r read) bool {
 	b := p.f.Nodes[m].Branch
 	key := p.keys[r.key]
@@ -147,10 +153,13 @@ func (f *block) writesOnExit(n int, e exit) uint64 {
 	return bits
 }
 
-// propagateUnset follows all paths from the start until nothing changes.
+// propagateUnset follows all paths from the start until nothing changes. A run may end at its first node, so that
+// nothing is set at the node of finally.
 func (f *block) propagateUnset() {
 	start := f.p.index[f.p.f.Start]
-	f.unset[start] = f.all
+	for _, id := range f.p.f.Entries() {
+		f.unset[f.p.index[id]] = f.all
+	}
 	waiting := make([]bool, len(f.unset))
 	queue := []int{start}
 	for len(queue) > 0 {
@@ -180,6 +189,13 @@ func (p *prover) pathTo(m miss) []string {
 		goal = m.via
 	}
 	start := p.index[p.f.Start]
+	if p.isFinally(goal) {
+		ids := []string{p.f.Start, p.f.Finally}
+		if m.via >= 0 {
+			ids = append(ids, p.f.Nodes[m.read.node].ID)
+		}
+		return ids
+	}
 	const unseen, first = -2, -1
 	from := slices.Repeat([]int{unseen}, len(p.f.Nodes))
 	from[start] = first
