@@ -10,13 +10,14 @@ import (
 )
 
 // EndingError is the error of a run that ends without being done, after its Def.Finally has run: the run is then
-// CleanedUp, or Abandoned if it was cancelled, and cannot be resumed. If Finally itself has failed, the run is Failed, and
-// a resume repeats Finally.
+// CleanedUp, or Abandoned if it was cancelled, and cannot be resumed. If Finally itself has failed, the run is Failed,
+// and a resume repeats Finally.
 type EndingError struct {
 	// Finally is the node that has run.
 	Finally string
 
-	// Err is what ended the run. In a drive that has continued with the Finally of an earlier one, it has the text only.
+	// Err is what ended the run. In a drive that has continued with the Finally of an earlier one, it has the text
+	// only.
 	Err error
 
 	// Failure is why Finally has failed; nil: it has run.
@@ -61,8 +62,8 @@ func restoreEnding(t *taskRef) error {
 // isEnding reports whether the end of the frame was decided: its Finally is no route, so that only this leads to it.
 func (f *frame) isEnding() bool { return f.g.finally >= 0 && f.visits[f.g.finally] > 0 }
 
-// decidesEnd reports whether a frame that has stopped so cannot continue by itself: a failure of its nodes, or a limit. What
-// stops the drive is none, nor is a journal that does not fit the graph.
+// decidesEnd reports whether a frame that has stopped so cannot continue by itself: a failure of its nodes, or a limit.
+// What stops the drive is none, nor is a journal that does not fit the graph.
 func (f *frame) decidesEnd(ctx context.Context, status Status, err error) bool {
 	d := f.drive
 	switch {
@@ -76,8 +77,8 @@ func (f *frame) decidesEnd(ctx context.Context, status Status, err error) bool {
 	return errors.As(err, new(*StepError)) || errors.As(err, new(*ConflictError)) || errors.As(err, new(*HaltError)) || errors.As(err, new(*CancelError))
 }
 
-// driveToEnd drives a frame until it stops, and then its Finally if it cannot continue. limited is ctx with the time limit of
-// the graph, which does not hold for Finally.
+// driveToEnd drives a frame until it stops, and then its Finally if it cannot continue. limited is ctx with the time
+// limit of the graph, which does not hold for Finally.
 func (f *frame) driveToEnd(ctx, limited context.Context, cancel string) (status Status, err error) {
 	if cancel != "" && !f.isEnding() {
 		status, err = Failed, &CancelError{cancel}
@@ -121,8 +122,8 @@ func (f *frame) driveToEnd(ctx, limited context.Context, cancel string) (status 
 	return status, err
 }
 
-// decideEnd records that the frame ends for a reason: what would have run next, or has not ended, is dropped, and Finally
-// runs.
+// decideEnd records that the frame ends for a reason: what would have run next, or has not ended, is dropped, and
+// Finally runs.
 func (f *frame) decideEnd(reason error) error {
 	d := f.drive
 	was := f.next

@@ -115,8 +115,9 @@ func (s *Service) dequeueRun(run string) bool {
 	return len(s.waiting) < n
 }
 
-// CancelRun ends a run permanently, even while it works. With an error the run has not ended, and what was in the queue
-// is there again.
+// CancelRun ends a run permanently, even while it works. If its graph has a Finally, the end is decided when CancelRun
+// returns, and this service runs that node. With an error the run has not ended, and what was in the queue is there again;
+// if only the node could not be started, another call starts it.
 func (s *Service) CancelRun(ctx context.Context, id string) error {
 	detail, err := findRunFor(ctx, s, ScopeStart, id)
 	if err != nil {
