@@ -197,7 +197,7 @@ func (h *handler) showMoment(ctx context.Context, in *recordInput) (*body[Moment
 			continue
 		}
 		out := MomentDetail{Moment: words.describe(m), Keys: m.Keys, Reply: m.Reply, Asks: m.Asks, Call: m.Call, Search: m.Search,
-			FirstMS: milliseconds(m.Timing.First), WaitedMS: milliseconds(m.Timing.Waited), Question: m.Question, Answer: m.Answer, Refused: m.Refused, Reason: m.Reason, Reasoning: m.Reasoning, Output: m.Output}
+			FirstMS: milliseconds(m.Timing.First), WaitedMS: milliseconds(m.Timing.Waited), Question: m.Question, Answer: m.Answer, Refused: m.Refused, Reason: flow.PlainReason(m.Reason), Reasoning: m.Reasoning, Output: m.Output}
 		if m.Reply != nil {
 			if cost, known := h.process.Models.UsageCost(m.Reply.Model, m.Reply.Usage); known {
 				out.Cost = &cost

@@ -169,6 +169,8 @@ func (s *Describer) describeEnd(m *runs.Moment) string {
 		return "waits for an answer"
 	case graph.Failed.String():
 		return "failed: " + cmp.Or(flow.PlainReason(m.Reason), "no reason is recorded")
+	case graph.CleanedUp.String():
+		return "cleaned up after: " + ShortenLine(flow.PlainReason(m.Reason))
 	case graph.Paused.String(), graph.Canceled.String():
 		return "stopped (" + m.What + ")"
 	}

@@ -78,7 +78,7 @@ func (b *storyBuilder) addFact(f *fact) {
 			b.talks[e.Path] = true
 		}
 		// of several, the records of their tasks say which
-		if m.Failure = e.Failed; m.Failure != "" && len(m.From) == 1 {
+		if m.Failure = taskReason(e.Failed); m.Failure != "" && len(m.From) == 1 {
 			m.FailedNodes = []string{joinNode(m.Node, m.From[0])}
 		}
 	case journal.KindTask:

@@ -8,8 +8,16 @@ const shapes: Record<string, string> = {
   done: "✓",
   halted: "✓",
   failed: "✕",
+  "step-limit": "✕",
+  "visit-limit": "✕",
+  "timed-out": "✕",
+  stuck: "✕",
+  "cleaned-up": "✕",
+  "given-up": "✕",
+  damaged: "✕",
   crashed: "⚡",
   abandoned: "⊘",
+  canceled: "⊘",
 };
 
 export function Status({ status }: { status: string }) {
