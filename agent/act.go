@@ -122,14 +122,22 @@ func (a *Act) run(ctx context.Context, name string, s graph.State) (graph.Update
 	if err != nil {
 		return graph.Update{}, err
 	}
-	results, err := st.runCalls(ctx, s)
+	results, err := st.runCalls(withoutMailbox(ctx), s)
 	if err != nil && (ctx.Err() == nil || len(results) == 0) {
 		return graph.Update{}, err
 	}
 	entries = []Entry{stampEntry(ctx, Entry{Message: llm.Message{Role: llm.RoleTool, Parts: results}, By: name, For: r.by, Seen: st.listSeen()})}
-	if err == nil && IsInterrupted(ctx) {
+	switch {
+	case err != nil:
+	case IsInterrupted(ctx):
 		entries = append(entries, interruptedEntry(ctx, r.by, ""))
 		graph.Emit(ctx, TurnInterrupted{})
+	case len(results) == len(r.pending):
+		taken, err := takeMessages(ctx, Messages.Get(s))
+		if err != nil {
+			return graph.Update{}, err
+		}
+		entries = append(entries, taken...)
 	}
 	u := graph.Put(Messages.Set(entries), Spent.Set(st.spent.add(Spend{ToolCalls: len(results)})))
 	if len(st.newGrants) > 0 {

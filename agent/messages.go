@@ -41,6 +41,9 @@ type Entry struct {
 	// Said is what a person wrote, if Message contains it with more: documents, or the text
 	// of a template. Empty: the text of Message.
 	Said string `json:"said,omitempty"`
+
+	// Sent is the id of a message that a person sent while the turn worked: see [WithMailbox].
+	Sent string `json:"sent,omitempty"`
 }
 
 // UserEntry returns an entry with what a person wrote, for the node that ctx belongs to. m is the

@@ -171,7 +171,7 @@ func (sup *supervisor) startAgent(m member) {
 	sup.runningAgents[m.id] = p
 	sup.emitStarted(&m)
 	if m.id != lead {
-		ctx = agent.WithoutInterrupt(ctx)
+		ctx = agent.WithMailbox(agent.WithoutInterrupt(ctx), nil)
 	}
 	sup.work.Go(func() {
 		child, err := sup.callAgent(WithDepth(context.WithValue(ctx, agentHandleKey{}, agentHandle{sup, m.id}), m.depth), &m)
