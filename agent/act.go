@@ -105,6 +105,8 @@ func (a *Act) run(ctx context.Context, name string, s graph.State) (graph.Update
 	switch {
 	case len(entries) == 0:
 		return graph.Update{}, errNoMessages
+	case len(r.pending) == 0 && endsWithSent(entries): // on the way back to the model
+		return graph.Update{}, nil
 	case len(r.calls) == 0 && r.passed:
 		return graph.Update{}, errPassed
 	case len(r.calls) == 0:
@@ -133,7 +135,7 @@ func (a *Act) run(ctx context.Context, name string, s graph.State) (graph.Update
 		entries = append(entries, interruptedEntry(ctx, r.by, ""))
 		graph.Emit(ctx, TurnInterrupted{})
 	case len(results) == len(r.pending):
-		taken, err := takeMessages(ctx, Messages.Get(s))
+		taken, err := takeMessages(ctx, Messages.Get(s), false)
 		if err != nil {
 			return graph.Update{}, err
 		}

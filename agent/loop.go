@@ -184,7 +184,8 @@ func ToolsEdge(d *graph.Def, think, act, done string) error {
 	}
 	d.Edges = append(d.Edges,
 		graph.Edge{From: []string{think}, Cases: map[string]string{caseTools: act, caseDone: done}, Pick: func(s graph.State) ([]string, error) {
-			if len(newestRound(Messages.Get(s), think).pending) > 0 {
+			entries := Messages.Get(s)
+			if len(newestRound(entries, think).pending) > 0 || endsWithSent(entries) {
 				return []string{caseTools}, nil
 			}
 			return []string{caseDone}, nil

@@ -28,13 +28,16 @@ const messagesEffect = "messages"
 
 type mailboxKey struct{}
 
+// A Mailbox returns the messages that have arrived, oldest first. It may return again what was taken up before. last says
+// that the turn ends if there is none: what arrives later belongs to the next turn. It is safe for concurrent use.
+type Mailbox func(last bool) []SentMessage
+
 // WithMailbox returns a context for a drive of an agent's graph in which the turn takes up what people say while it
-// works. waiting returns the messages that have arrived, oldest first. It is called after each round of tool calls, and
-// may return again what was taken up before. A message is in the journal before the model gets it, once, also if the
-// drive ends in between. Messages that arrive during the last request of a turn are not taken up: the caller begins the
-// next turn with them. The agents below the first one get no messages.
-func WithMailbox(ctx context.Context, waiting func() []SentMessage) context.Context {
-	return context.WithValue(ctx, mailboxKey{}, waiting)
+// works: after each round of tool calls, and after a reply without calls, with which the turn would end. A message is
+// in the journal before the model gets it, once, also if the drive ends in between. The agents that the agent calls get
+// no messages. A nil box has none.
+func WithMailbox(ctx context.Context, box Mailbox) context.Context {
+	return context.WithValue(ctx, mailboxKey{}, box)
 }
 
 // withoutMailbox returns a context for what an agent calls.
@@ -46,17 +49,17 @@ func withoutMailbox(ctx context.Context) context.Context {
 }
 
 // takeMessages returns the entries of the messages that the turn takes up now. entries are those of the conversation.
-func takeMessages(ctx context.Context, entries []Entry) ([]Entry, error) {
+func takeMessages(ctx context.Context, entries []Entry, last bool) ([]Entry, error) {
 	taken, ok, err := loadRecorded[[]SentMessage](ctx, messagesEffect, messagesEffect)
 	if err != nil {
 		return nil, err
 	}
 	if !ok {
-		waiting, _ := ctx.Value(mailboxKey{}).(func() []SentMessage)
-		if waiting == nil {
+		box, _ := ctx.Value(mailboxKey{}).(Mailbox)
+		if box == nil {
 			return nil, nil
 		}
-		taken = slices.DeleteFunc(slices.Clone(waiting()), func(m SentMessage) bool { return wasTaken(entries, m.ID) })
+		taken = slices.DeleteFunc(slices.Clone(box(last)), func(m SentMessage) bool { return wasTaken(entries, m.ID) })
 		if len(taken) == 0 {
 			return nil, nil
 		}
@@ -74,6 +77,11 @@ func takeMessages(ctx context.Context, entries []Entry) ([]Entry, error) {
 		added = append(added, stampEntry(ctx, Entry{Message: llm.User(m.Text), Sent: m.ID}))
 	}
 	return added, nil
+}
+
+// endsWithSent reports whether the newest entry is a message that the turn has taken up, and that no model has seen.
+func endsWithSent(entries []Entry) bool {
+	return len(entries) > 0 && entries[len(entries)-1].Sent != ""
 }
 
 // wasTaken reports whether a conversation has the message with an id.

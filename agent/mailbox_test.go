@@ -16,8 +16,9 @@ import (
 
 // A mailbox is what people have sent to a turn.
 type mailbox struct {
-	mu   sync.Mutex
-	sent []agent.SentMessage
+	mu    sync.Mutex
+	sent  []agent.SentMessage
+	looks []bool // whether the turn would have ended, by look
 }
 
 func (b *mailbox) send(id, text string) {
@@ -26,11 +27,15 @@ func (b *mailbox) send(id, text string) {
 	b.sent = append(b.sent, agent.SentMessage{ID: id, Text: text})
 }
 
-func (b *mailbox) waiting() []agent.SentMessage {
+func (b *mailbox) waiting(last bool) []agent.SentMessage {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.looks = append(b.looks, last)
 	return slices.Clone(b.sent)
 }
+
+// sentTexts are the messages of a steered scene.
+var sentTexts = []string{"Use metres.", "And be brief.", "In French.", "Sure?"}
 
 // steeredScene is an agent with three rounds of calls. During the first two calls, and during its last request, a
 // person writes.
@@ -50,17 +55,20 @@ func steeredScene(t *testing.T, wire string, b *mailbox) *scene {
 		return agent.Config{Model: x.model(), Tools: []tool.Tool{look}, MaxIterations: 2}
 	}
 	reply := func(n int, _ string) wireReply {
-		if n <= 3 {
+		switch {
+		case n <= 3:
 			return calls("look", `{"n":`+string(rune('0'+n))+`}`)
+		case n == 4:
+			b.send("m4", "Sure?")
+			return wireReply{text: []string{"fine"}}
 		}
-		b.send("m4", "Too late.")
-		return wireReply{text: []string{"fine"}}
+		return wireReply{text: []string{"yes"}}
 	}
 	return newScene(t, wire, config, reply)
 }
 
 // What a person says while a turn works reaches the model with the next request, after the outcomes of the calls, once.
-// It begins the count of replies again. What comes during the last request is not taken up.
+// It begins the count of replies again. What comes during the last request continues the turn.
 func TestMessagesDuringATurn(t *testing.T) {
 	for _, wire := range []string{"openai", "anthropic"} {
 		t.Run(wire, func(t *testing.T) {
@@ -86,19 +94,26 @@ func TestMessagesDuringATurn(t *testing.T) {
 			if len(x.refused) > 0 {
 				t.Fatalf("the provider refuses %s", x.refused[0])
 			}
-			if want := "How high? -> [calls] -> [outcomes] -> Use metres. -> [calls] -> [outcomes] -> And be brief. -> In French. -> [calls] -> [outcomes] -> fine"; said(res) != want {
+			if want := "How high? -> [calls] -> [outcomes] -> Use metres. -> [calls] -> [outcomes] -> And be brief. -> In French. -> [calls] -> [outcomes] -> fine -> Sure? -> yes"; said(res) != want {
 				t.Errorf("the conversation is\n%s, want\n%s", said(res), want)
 			}
-			if got := strings.Join(taken, " "); got != "m1 m2 m3" {
+			if got := strings.Join(taken, " "); got != "m1 m2 m3 m4" {
 				t.Errorf("taken up: %s", got)
 			}
-			if got := strings.Join(agent.TakenMessages(agent.Messages.Get(res.State)), " "); got != "m1 m2 m3" {
+			if got := strings.Join(agent.TakenMessages(agent.Messages.Get(res.State)), " "); got != "m1 m2 m3 m4" {
 				t.Errorf("the state says that these were taken up: %s", got)
 			}
-			for i, want := range []int{0, 1, 3, 3} {
-				if n := strings.Count(x.bodies[i], "Use metres.") + strings.Count(x.bodies[i], "And be brief.") + strings.Count(x.bodies[i], "In French."); n != want {
+			for i, want := range []int{0, 1, 3, 3, 4} {
+				n := 0
+				for _, text := range sentTexts {
+					n += strings.Count(x.bodies[i], text)
+				}
+				if n != want {
 					t.Errorf("request %d has %d of the messages, want %d", i+1, n, want)
 				}
+			}
+			if want := []bool{false, false, false, true, true}; !slices.Equal(b.looks, want) {
+				t.Errorf("the looks are %v, want %v", b.looks, want)
 			}
 			x.resumeEachPrefix(said(res))
 		})
@@ -128,7 +143,7 @@ func (x *scene) resumeEachPrefix(whole string) {
 			x.t.Errorf("killed after record %d of %d: %v", n, len(all), err)
 			continue
 		}
-		for _, text := range []string{"Use metres.", "And be brief.", "In French."} {
+		for _, text := range sentTexts {
 			want := 0
 			if slices.ContainsFunc(all[:n], func(r journal.Record) bool { return strings.Contains(string(r.Data), text) }) {
 				want = 1

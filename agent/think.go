@@ -115,7 +115,15 @@ func (t *Think) run(ctx context.Context, name string, s graph.State) (graph.Upda
 		graph.Emit(ctx, TurnInterrupted{})
 	}
 	info := &ReplyInfo{ID: reply.ID, Model: reply.Model, Usage: reply.Usage, Stop: reply.Stop, Estimate: tokens}
-	st.writes = append(st.writes, Messages.Set([]Entry{stampEntry(ctx, Entry{Message: reply.Message, By: name, Reply: info})}), Spent.Set(st.spent))
+	said := []Entry{stampEntry(ctx, Entry{Message: reply.Message, By: name, Reply: info})}
+	if len(reply.Message.ToolCalls()) == 0 && reply.Stop != StopInterrupted && !in.once {
+		taken, err := takeMessages(ctx, entries, true)
+		if err != nil {
+			return graph.Update{}, err
+		}
+		said = append(said, taken...)
+	}
+	st.writes = append(st.writes, Messages.Set(said), Spent.Set(st.spent))
 	st.warnIncomplete(ctx, s, reply)
 	if f.view != view && !in.once {
 		st.writes = append(st.writes, Views.Set(map[string]View{name: f.view}))
