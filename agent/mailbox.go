@@ -12,6 +12,7 @@ import (
 type SentMessage struct {
 	ID   string `json:"id"` // distinguishes it from the others that are sent to the run
 	Text string `json:"text"`
+	By   string `json:"by,omitempty"` // who says it; "": not known
 }
 
 // MessageTaken is emitted when the agent takes up a message that was sent while its turn works. It is recorded already,
@@ -23,8 +24,9 @@ type MessageTaken struct {
 // EventType returns "message_taken".
 func (MessageTaken) EventType() string { return "message_taken" }
 
-// messagesEffect is the name and the key of the effect that records which messages the agent has taken up.
-const messagesEffect = "messages"
+// MessagesEffect is the name and the key of the effect that records the messages that the agent has taken up: a list of
+// [SentMessage].
+const MessagesEffect = "messages"
 
 type mailboxKey struct{}
 
@@ -50,7 +52,7 @@ func withoutMailbox(ctx context.Context) context.Context {
 
 // takeMessages returns the entries of the messages that the turn takes up now. entries are those of the conversation.
 func takeMessages(ctx context.Context, entries []Entry, last bool) ([]Entry, error) {
-	taken, ok, err := loadRecorded[[]SentMessage](ctx, messagesEffect, messagesEffect)
+	taken, ok, err := loadRecorded[[]SentMessage](ctx, MessagesEffect, MessagesEffect)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +65,7 @@ func takeMessages(ctx context.Context, entries []Entry, last bool) ([]Entry, err
 		if len(taken) == 0 {
 			return nil, nil
 		}
-		e := graph.Effect{Name: messagesEffect, Key: messagesEffect}
+		e := graph.Effect{Name: MessagesEffect, Key: MessagesEffect}
 		taken, err = graph.DoEffect(ctx, e, func(context.Context) ([]SentMessage, error) { return taken, nil })
 		if err != nil {
 			return nil, err

@@ -196,6 +196,17 @@ func (s *Service) SendEvent(ctx context.Context, req app.EventRequest) (trigger.
 	})
 }
 
+// SendMessage says something to the agent of a run that works, or that is to continue, in the name of the caller. When it
+// returns, the message is stored and will reach the agent.
+func (s *Service) SendMessage(ctx context.Context, run, text string) error {
+	detail, err := findRunFor(ctx, s, ScopeStart, run)
+	if err != nil {
+		return err
+	}
+	caller, _ := CallerOf(ctx)
+	return s.process.SendMessage(ctx, app.MessageRequest{Run: detail.Run, Text: text, By: caller.Name})
+}
+
 // listQuestions returns the ids of the questions that a request answers.
 func (req *AnswerRequest) listQuestions() (ids []string) {
 	for _, a := range req.Answers {

@@ -270,6 +270,8 @@ func (n *Narrator) narrateConversation(indent string, v any) {
 			what = "are summarised"
 		}
 		n.printLine(indent, "the conversation is long: %d earlier messages %s", v.Messages, what)
+	case agent.MessageTaken:
+		n.printLine(indent, "message: %s", v.Text)
 	case agent.ContinuationSent:
 		n.printLine(indent, "📋 Auto-continuing (%d/%d): %d incomplete todo(s) remain", v.Count, v.Max, v.Open)
 	}

@@ -101,7 +101,10 @@ func (c *call) start(ctx context.Context) error {
 			return newRuleError("open_interrupts", "run %s on this thread waits for answers: send them as resume", note.Run)
 		}
 	}
-	prompt, files, err := c.in.prompt()
+	if joined, err := c.join(ctx, note); joined || err != nil {
+		return err
+	}
+	prompt, files, err := c.in.prompt("")
 	if err != nil {
 		return newRuleError("invalid_input", "%v", err)
 	}
@@ -127,6 +130,50 @@ func (c *call) start(ctx context.Context) error {
 	}
 	c.begin(run)
 	return c.follow(ctx, c.newTranslator(run))
+}
+
+// join gives an agent that works on the thread what the client says, and follows the run from where the agent takes it
+// up. It reports false if no agent works on the thread, or the turn ends before: then the input starts the next one.
+func (c *call) join(ctx context.Context, note threadNote) (bool, error) {
+	if note.Run == "" || c.agent.IsGraph() {
+		return false, nil
+	}
+	t := c.newTranslator(note.Run)
+	if note.Client != c.in.RunID {
+		prompt, files, err := c.in.prompt(note.Message)
+		if err != nil || len(files) > 0 || strings.TrimSpace(prompt) == "" {
+			return false, nil
+		}
+		st, err := c.service.ReadState(ctx, note.Run)
+		if err != nil || !runs.IsWorking(st.Status) {
+			return false, nil
+		}
+		err = c.service.SendMessage(ctx, note.Run, prompt)
+		if fail, ok := errors.AsType[*failure.Error](err); ok && fail.Kind == failure.Stale {
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		note = threadNote{Run: note.Run, Client: c.in.RunID, Message: c.in.lastMessage(), Joined: &joinedNote{After: note.Message, Text: prompt}}
+		if err := c.threads.write(c.thread, note); err != nil {
+			return true, err
+		}
+	}
+	if note.Joined == nil {
+		return false, nil
+	}
+	c.begin(note.Run)
+	t.muted = true
+	said := 0 // how many of the messages were there before
+	for i := range t.messages {
+		if t.messages[i].ID == note.Joined.After {
+			said = i + 1
+		}
+	}
+	t.joined = &joinedInput{text: note.Joined.Text, messages: t.messages[said:]}
+	t.messages = t.messages[:said:said]
+	return true, c.follow(ctx, t)
 }
 
 // attach gives a client that says nothing new, such as a page that was loaded again, the conversation and the open
@@ -249,6 +296,10 @@ func (c *call) finish(t *translator, st *server.RunState) bool {
 	paused := runs.NeedsResume(st.Status)
 	if !asks && runs.IsWorking(st.Status) {
 		return false
+	}
+	if t.joined != nil { // the turn was interrupted before
+		t.joined = nil
+		t.unmute()
 	}
 	t.endAll()
 	if st.Final {

@@ -156,14 +156,11 @@ func decodeInput(body []byte) (*input, error) {
 }
 
 // prompt returns what the user says, and what is attached to it: the messages of the user at the end of the
-// conversation, and the context. The earlier messages are in the agent's own session.
-func (in *input) prompt() (text string, files []attach.File, err error) {
-	first := len(in.Messages)
-	for first > 0 && in.Messages[first-1].Role == "user" {
-		first--
-	}
+// conversation, from the one after a message with an id on, and the context. The earlier messages are in the agent's own
+// session.
+func (in *input) prompt(after string) (text string, files []attach.File, err error) {
 	var texts []string
-	for _, m := range in.Messages[first:] {
+	for _, m := range in.Messages[in.newFrom(after):] {
 		said, more, err := m.content(len(files))
 		if err != nil {
 			return "", nil, err
@@ -176,6 +173,15 @@ func (in *input) prompt() (text string, files []attach.File, err error) {
 		texts = append(texts, c.Description+": "+c.Value)
 	}
 	return strings.Join(texts, "\n\n"), files, nil
+}
+
+// newFrom returns the index of the first of the user's messages at the end, from the one after a message with an id on.
+func (in *input) newFrom(after string) int {
+	first := len(in.Messages)
+	for first > 0 && in.Messages[first-1].Role == "user" && (after == "" || in.Messages[first-1].ID != after) {
+		first--
+	}
+	return first
 }
 
 // lastMessage returns the id of the message at the end of the conversation if the user has written it, otherwise "".

@@ -17,7 +17,15 @@ type threadFiles struct{ dir string }
 type threadNote struct {
 	Run     string `json:"run"`
 	Client  string `json:"runId"`
-	Message string `json:"messageId,omitempty"` // the last message of the user that started it
+	Message string `json:"messageId,omitempty"` // the last message of the user that started it, or joined it
+
+	Joined *joinedNote `json:"joined,omitempty"` // the input joined the run while it worked; nil: it started the run
+}
+
+// A joinedNote is what an input has said to a run that worked.
+type joinedNote struct {
+	After string `json:"after"` // the last message before it
+	Text  string `json:"text"`
 }
 
 // read returns the note of a thread; the zero value if there is none.

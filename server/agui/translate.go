@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"raddle.dev/agent"
 	"raddle.dev/graph"
 	"raddle.dev/internal/report/updates"
 	"raddle.dev/server"
@@ -22,8 +23,16 @@ type translator struct {
 	open     map[*updates.Reply]*reply // that have started
 	messages []message
 	shown    json.RawMessage // the state that the client has; nil: none
+	joined   *joinedInput    // what the client has said while the run worked; nil: nothing
 	last     string          // id of the last journaled event
 	lastText string          // of the last message of an agent
+}
+
+// A joinedInput is what a client says to a run that works. The client gets the events from there on where the agent
+// takes it up.
+type joinedInput struct {
+	text     string
+	messages []message
 }
 
 // A reply is a message of a model that has not ended.
@@ -108,6 +117,9 @@ func recordOf(id string) string {
 // sendValue sends a value that a node emitted. A text is a part of the message that the node writes.
 func (t *translator) sendValue(ev *server.Event, value any) {
 	switch v := value.(type) {
+	case agent.MessageTaken:
+		t.addTaken(v)
+		t.sendCustom(ev, v.EventType(), v)
 	case string:
 		if r := t.open[t.tracker.FindReply(ev.Event)]; r != nil && r.opened {
 			t.emit(&event{Type: textContent, MessageID: r.id, Delta: v})
@@ -124,6 +136,17 @@ func (t *translator) sendValue(ev *server.Event, value any) {
 	default:
 		t.sendCustom(ev, "emitted", v)
 	}
+}
+
+// addTaken adds a message that the agent has taken up while it works to the conversation.
+func (t *translator) addTaken(m agent.MessageTaken) {
+	if t.joined == nil || t.joined.text != m.Text {
+		t.messages = append(t.messages, message{ID: t.run + "/sent/" + m.ID, Role: "user", Content: m.Text})
+		return
+	}
+	t.messages = append(t.messages, t.joined.messages...)
+	t.joined = nil
+	t.unmute()
 }
 
 // sendCustom sends a value that AG-UI has no event for.

@@ -119,6 +119,8 @@ func (h *handler) addRuns() {
 	}}}
 	huma.Register(h.api, events, h.followRun)
 	add(h, operation{http.MethodPost, "/runs/{id}/answers", "answer-run", "Answer open questions of a run, and continue it", server.ScopeAnswer, 0}, h.answerRun)
+	say := operation{http.MethodPost, "/runs/{id}/messages", "send-message", "Say something to an agent while its turn works", server.ScopeStart, http.StatusNoContent}
+	add(h, say, h.sendMessage)
 	h.addControl("resume", "Continue a run that has stopped", (*server.Service).ResumeRun)
 	h.addControl("pause", "Stop a run after its current step", (*server.Service).PauseRun)
 	h.addControl("interrupt", "End the turn of an agent at once: the text so far becomes its reply", (*server.Service).InterruptRun)
@@ -129,6 +131,21 @@ func (h *handler) addRuns() {
 	})
 	add(h, operation{http.MethodGet, "/questions", "list-questions", "List the open questions of all runs, oldest first", server.ScopeRead, 0}, h.listQuestions)
 	h.addEvents()
+}
+
+// MessageBody is what a person says to an agent.
+type MessageBody struct {
+	Text string `json:"text" minLength:"1" maxLength:"100000" doc:"what the agent gets with its next request to the model"`
+}
+
+type messageInput struct {
+	RunPath
+	Body MessageBody
+}
+
+// sendMessage says something to the agent of a run.
+func (h *handler) sendMessage(ctx context.Context, in *messageInput) (*nothing, error) {
+	return nil, h.service.SendMessage(ctx, in.ID, in.Body.Text)
 }
 
 // EventBody is an event to send.

@@ -109,6 +109,8 @@ func (m *postman) deliverLetters(ctx context.Context, box mail.Box) error {
 		m.mu.Unlock()
 		switch {
 		case !known || l.Fault != nil:
+		case l.Message != nil:
+			failed = errors.Join(failed, to.run.takeMessage(ctx, box, l))
 		case l.Stop:
 			if _, err := box.RemoveLetter(ctx, l); err != nil {
 				failed = errors.Join(failed, err)

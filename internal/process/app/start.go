@@ -118,6 +118,7 @@ type reachable struct {
 	process *Process               // that drives the run; nil: none does
 	asking  atomic.Pointer[asking] // while Driver.Ask asks; nil: it does not
 	waits   waitList               // for events
+	sent    sentMessages           // to its agent
 }
 
 // parked is how a run stood before it was resumed.
@@ -485,6 +486,8 @@ func (r *Run) Drive(ctx context.Context, d Driver) (res graph.Result, err error)
 		}()
 		defer r.process.postman.serveRun(r.process, r, func() { stop(ErrStoppedElsewhere) })()
 		defer func() { r.forgetWaits(ctx, res) }()
+		ctx = r.withMessages(ctx)
+		defer func() { r.forgetTaken(ctx, res) }()
 	}
 	tempdir.RemoveStale()
 	jobs := runs.FamilyOf(r.Thread)

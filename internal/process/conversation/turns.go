@@ -25,6 +25,7 @@ type Turn struct {
 	Prompt      string              // what the person wrote
 	Media       []llm.Part          // pictures and documents that were attached to it
 	Attached    []attach.Attachment // what they are
+	Added       []string            // what the person wrote while the agent worked
 	Reply       string
 	Interrupted bool // the person stopped it
 	Status      graph.Status
@@ -172,6 +173,8 @@ func (c *Conversation) addEntries(t *Turn, entries []agent.Entry) {
 	calls := map[string]int{}
 	for _, e := range entries {
 		switch m := e.Message; {
+		case e.Sent != "":
+			t.Added = append(t.Added, m.Text())
 		case m.Role == llm.RoleUser && e.By == "":
 			t.Prompt, t.Media, t.Attached = cmp.Or(e.Said, m.Text()), llm.Media(m.Parts), nil
 			for _, p := range t.Media {

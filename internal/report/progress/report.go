@@ -556,6 +556,8 @@ func (r *Reporter) handleValue(ev graph.Event, v any) {
 			what = "are summarised"
 		}
 		r.printCut(fmt.Sprintf("  the conversation is long: %d earlier messages %s", v.Messages, what))
+	case agent.MessageTaken:
+		r.print(r.messageLines(v.Text)...)
 	case agent.ContinuationSent:
 		r.printCut(fmt.Sprintf("  continuing (%d of %d): %s left to do", v.Count, v.Max, wording.FormatCount(v.Open, "item")))
 	case flow.ChildSpawned:
@@ -572,6 +574,16 @@ func (r *Reporter) handleValue(ev graph.Event, v any) {
 func (r *Reporter) detailLines(text string) (lines []string) {
 	for _, line := range textLines(text) {
 		lines = append(lines, r.look.dim("    "+line))
+	}
+	return lines
+}
+
+// messageLines returns what a person has said to the agent while it works.
+func (r *Reporter) messageLines(text string) (lines []string) {
+	prompt := "> "
+	for _, line := range textLines(text) {
+		lines = append(lines, r.look.colors.Paint(term.Cyan, prompt)+r.look.colors.Paint(term.Bold, line))
+		prompt = "  "
 	}
 	return lines
 }

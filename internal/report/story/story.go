@@ -185,6 +185,19 @@ func byName(m *runs.Moment) string {
 	return " by " + m.By
 }
 
+// describeSent describes what people have said to an agent while it worked.
+func describeSent(sent []agent.SentMessage) string {
+	var texts []string
+	for _, m := range sent {
+		text := QuoteText(m.Text)
+		if m.By != "" {
+			text += " of " + m.By
+		}
+		texts = append(texts, text)
+	}
+	return strings.Join(texts, ", ")
+}
+
 // describeEffect describes an effect without its node.
 func (s *Describer) describeEffect(m *runs.Moment) string {
 	failed := m.Kind == journal.KindFailure
@@ -200,6 +213,8 @@ func (s *Describer) describeEffect(m *runs.Moment) string {
 		return describeCall(m)
 	case m.Hook != nil:
 		return cmp.Or(m.Hook.Describe(), m.Hook.DescribeRun()) + tookText(m)
+	case len(m.Sent) > 0:
+		return "took up " + describeSent(m.Sent)
 	case m.Effect == agent.HookEffect && open:
 		return "a hook was cut off: it may or may not have done its work, and does not run again"
 	case m.Reply != nil && m.Reply.Interrupted:

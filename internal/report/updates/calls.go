@@ -13,6 +13,7 @@ type Calls struct {
 	Replies
 
 	calls map[string]*Call // by their keys
+	taken map[string]bool  // messages that the agent has taken up, by their ids
 }
 
 // HandleEvent takes an event, and returns what it adds to replies and calls, and the other values that nodes emit. It
@@ -46,6 +47,14 @@ func (cs *Calls) handleValue(ev graph.Event, value any, list []RunUpdate) []RunU
 		return list
 	}
 	switch v := value.(type) {
+	case agent.MessageTaken:
+		if cs.taken[v.ID] {
+			return list
+		}
+		if cs.taken == nil {
+			cs.taken = map[string]bool{}
+		}
+		cs.taken[v.ID] = true
 	case agent.ToolStarted:
 		c, added := cs.addCall(ev, v.ID, v.Name, nil)
 		if len(v.Args) > 0 {

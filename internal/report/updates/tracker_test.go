@@ -92,6 +92,7 @@ func TestTracker(t *testing.T) {
 		return graph.Event{Path: path, Node: node, Task: task, Body: graph.TaskRetry{Err: errors.New("no")}}
 	}
 	const id, again = "end 0.think.0/1", "withdrawn cut, the reply starts again"
+	sent := agent.MessageTaken{SentMessage: agent.SentMessage{ID: "1", Text: "More."}}
 	look := llm.ToolCall{ID: "c", Name: "look", Args: json.RawMessage(`{"x":1}`)}
 	for _, c := range []struct {
 		name          string
@@ -103,6 +104,7 @@ func TestTracker(t *testing.T) {
 		{"from the middle", []graph.Event{text("a"), end("hm", "ab")}, ">a, (hm), b, " + id, ""},
 		{"a late piece", []graph.Event{end("", "ab"), text("b"), thought("h")}, ">ab, " + id, ""},
 		{"no text", []graph.Event{end("", "")}, id, ""},
+		{"a message, live and from the journal", []graph.Event{at("", "0.act.0", 1, sent), at("", "0.act.0", 2, sent)}, "agent.MessageTaken", ""},
 		{"empty pieces", []graph.Event{text(""), text("a"), text(""), end("", "a")}, ">a, " + id, ""},
 		{"the same again", []graph.Event{text("ab"), retry, text("a"), text("bc"), end("", "abc")},
 			">ab, agent.RetryScheduled, c, " + id, ">ab, " + again + ", agent.RetryScheduled, >a, bc, " + id},

@@ -25,8 +25,12 @@ const (
 	waitsPart   = "waits"
 )
 
-// letterLife is how long a letter is kept that no drive takes. Its sender takes it back long before.
-const letterLife = time.Hour
+const (
+	// letterLife is how long a letter is kept that no drive takes. Its sender takes it back long before.
+	letterLife = time.Hour
+	// messageLife is how long a message is kept for a run that nothing drives.
+	messageLife = 7 * 24 * time.Hour
+)
 
 // EventLife is how long an event is kept unless its sender says otherwise.
 const EventLife = 7 * 24 * time.Hour
@@ -45,8 +49,21 @@ type Letter struct {
 	// Stop asks the drive to stop at once, because the run is to be ended.
 	Stop bool `json:"stop,omitempty"`
 
+	// Message is what a person says to the agent of the run; nil: nothing.
+	Message *Message `json:"message,omitempty"`
+	// Accepted says that the drive has the message, and gives it to the agent or leaves it to the drive that follows.
+	Accepted bool `json:"accepted,omitempty"`
+	// Late says that the turn had ended before the message came.
+	Late bool `json:"late,omitempty"`
+
 	// Fault says why the drive refuses it; nil: it does not.
 	Fault *Fault `json:"fault,omitempty"`
+}
+
+// A Message is what a person says to an agent whose turn works.
+type Message struct {
+	Text string `json:"text"`
+	By   string `json:"by,omitempty"` // who said it; "": not known
 }
 
 // A Fault is a graph.AnswerError as JSON.
@@ -86,7 +103,11 @@ func (l *Letter) UnpackAnswers() (answers []graph.Answer) {
 
 // PutLetter leaves a letter, or changes it.
 func (b Box) PutLetter(ctx context.Context, l *Letter) error {
-	return putValue(ctx, b.Store, memory.JoinPath(Root, lettersPart, l.Run), l.ID, l, letterLife)
+	life := letterLife
+	if l.Message != nil {
+		life = messageLife
+	}
+	return putValue(ctx, b.Store, memory.JoinPath(Root, lettersPart, l.Run), l.ID, l, life)
 }
 
 // ReadLetter returns a letter; ok is false if it was removed.
@@ -103,6 +124,11 @@ func (b Box) RemoveLetter(ctx context.Context, l *Letter) (bool, error) {
 // ListLetters returns all letters, by run, and those of a run by id.
 func (b Box) ListLetters(ctx context.Context) ([]Letter, error) {
 	return listValues[Letter](ctx, b.Store, memory.JoinPath(Root, lettersPart))
+}
+
+// ListLettersTo returns the letters to a run, by id.
+func (b Box) ListLettersTo(ctx context.Context, run string) ([]Letter, error) {
+	return listValues[Letter](ctx, b.Store, memory.JoinPath(Root, lettersPart, run))
 }
 
 // An Event is one that was sent.

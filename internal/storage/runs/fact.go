@@ -27,6 +27,7 @@ type fact struct {
 	asks   []llm.ToolCall     // calls that the reply requests
 	search *flow.Search
 	hook   *agent.HookRecord
+	sent   []agent.SentMessage // that the agent has taken up
 	log    *teamLog // the log of a team with this entry
 }
 
@@ -58,6 +59,10 @@ func newFact(e history.Entry, c history.Content, data []byte) (f *fact, err erro
 		f.hook = new(agent.HookRecord)
 		if err = json.Unmarshal(data, f.hook); err != nil {
 			err = fmt.Errorf("the recorded answer of a hook: %w", err)
+		}
+	case f.effect.Name == agent.MessagesEffect:
+		if err = json.Unmarshal(data, &f.sent); err != nil {
+			err = fmt.Errorf("the recorded messages to the agent: %w", err)
 		}
 	}
 	return f, err

@@ -250,13 +250,19 @@ func (f *Follower) readEnd(ctx context.Context, c *history.Content) (res graph.R
 	return res, nil
 }
 
-// readEffect returns the events of an effect: a reply, a node's failure, or a call of a tool that starts or ends. A reply
-// contains the calls that it requests.
+// readEffect returns the events of an effect: a reply, a node's failure, messages to the agent, or a call of a tool that
+// starts or ends. A reply contains the calls that it requests.
 func (f *Follower) readEffect(e *fact, event func(graph.Body) graph.Event) (events []graph.Event) {
 	if e.Kind == journal.KindEffect && flow.IsFailure(e.ID) {
 		failed := event(graph.ValueEmitted{Value: flow.NodeFailed{Reason: flow.ReadFailure(e.data)}})
 		failed.Node = taskName(e.effect.Task)
 		return []graph.Event{failed}
+	}
+	for _, m := range e.sent {
+		taken := event(graph.ValueEmitted{Value: agent.MessageTaken{SentMessage: m}})
+		taken.Task = e.effect.Task
+		taken.Node = taskName(taken.Task)
+		events = append(events, taken)
 	}
 	if e.reply != nil {
 		done := event(graph.ValueEmitted{Value: e.done})
@@ -265,7 +271,7 @@ func (f *Follower) readEffect(e *fact, event func(graph.Body) graph.Event) (even
 		return []graph.Event{done}
 	}
 	if e.call == "" {
-		return nil
+		return events
 	}
 	name := e.tool()
 	if c := f.course.calls.findCall(e); c != nil && c.Status == callOpen && !c.Reached {

@@ -27,7 +27,8 @@ type Moment struct {
 	Asks   []llm.ToolCall // the calls that a reply requests
 	Call   *ToolCall      // of a tool, with its outcome
 	Search *flow.Search
-	Hook   *agent.HookRecord // what a hook has said
+	Hook   *agent.HookRecord   // what a hook has said
+	Sent   []agent.SentMessage // what people have said to an agent while it worked
 
 	// Failure is why the node, agent, item or call that it is about has failed, although the run continued; "": it has
 	// not. FailedNodes are the paths of the nodes and agents that have failed, and FailedTasks the tasks of queues.
@@ -218,6 +219,7 @@ func (b *storyBuilder) addOutcome(m *Moment, f *fact) {
 	m.Reply = f.reply
 	m.Search = f.search
 	m.Hook = f.hook
+	m.Sent = f.sent
 	for _, part := range f.done.Message.Parts {
 		if r, ok := part.(llm.Reasoning); ok {
 			m.Reasoning += r.Text

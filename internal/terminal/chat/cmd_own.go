@@ -150,6 +150,9 @@ func (s *Session) runQueue(ctx context.Context) {
 			s.send(ctx, m)
 		}
 	}
+	if s.turn != nil {
+		s.sendQueued()
+	}
 }
 
 // endMacro drops the further steps of a macro of which one was refused.

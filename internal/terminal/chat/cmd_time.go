@@ -103,7 +103,8 @@ func retryTurn(ctx context.Context, s *Session, model string) error {
 	if err := s.talk.Undo(ctx, 1); err != nil {
 		return err
 	}
-	s.send(ctx, message{text: last.Prompt, shown: last.Prompt, files: filesOf(last)})
+	text := strings.Join(append([]string{last.Prompt}, last.Added...), "\n\n")
+	s.send(ctx, message{text: text, shown: text, files: filesOf(last)})
 	return nil
 }
 

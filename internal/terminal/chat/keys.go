@@ -128,6 +128,7 @@ func (s *Session) draw() {
 	cols, _ := s.Screen.Size()
 	cols = max(cols-1, 8)
 	s.edit.SetWidth(cols)
+	s.dropTaken()
 	lines := queuedLines(s.queue, cols)
 	text, at := s.edit.View()
 	at.Row += len(lines)

@@ -311,7 +311,9 @@ func (s *Session) showRecent(ctx context.Context) {
 		from--
 	}
 	for _, turn := range turns[from:] {
-		s.showMessage(turn.Prompt)
+		for _, text := range append([]string{turn.Prompt}, turn.Added...) {
+			s.showMessage(text)
+		}
 		if turn.Reply != "" {
 			s.Backend.ShowReply(turn.Reply)
 		}

@@ -6,7 +6,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
+	"raddle.dev/agent"
 	"raddle.dev/flow"
 	"raddle.dev/graph"
 	"raddle.dev/internal/base/term"
@@ -21,10 +23,12 @@ type message struct {
 	files   []attach.File // those that are attached
 	command bool          // it is a command, which waits for the end of a turn
 	step    bool          // it is a step of a macro
+	sent    string        // under which id the agent that works was given it; "": it waits for the end of the turn
 }
 
 // A turn is a message that an agent works on.
 type turn struct {
+	sending
 	done      chan turnEnd
 	interrupt func() // ends the turn at once
 	cancel    func() // stops it, to be continued later
@@ -38,10 +42,103 @@ type turnEnd struct {
 	err    error
 }
 
-// send sends a message, or queues it while a turn works.
+// sending gives an agent what the person sends while its turn works. It is safe for concurrent use.
+type sending struct {
+	mu    sync.Mutex
+	run   *app.Run // nil: it is not there yet
+	early []agent.SentMessage
+	taken map[string]bool // what the agent has taken up, by its id
+}
+
+// say gives the agent a message, and reports false if the turn ends before it could take it up.
+func (s *sending) say(m agent.SentMessage) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.run == nil {
+		s.early = append(s.early, m)
+		return true
+	}
+	return s.run.SayNow(m)
+}
+
+// begin names the run of the turn.
+func (s *sending) begin(run *app.Run) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.run = run
+	for _, m := range s.early {
+		run.SayNow(m)
+	}
+	s.early = nil
+}
+
+// unsay takes a message back, and reports false if the agent has it.
+func (s *sending) unsay(id string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.run == nil {
+		s.early = slices.DeleteFunc(s.early, func(m agent.SentMessage) bool { return m.ID == id })
+		return true
+	}
+	return s.run.Unsay(id)
+}
+
+// noteTaken notes that the agent takes up a message, if an event says so.
+func (s *sending) noteTaken(ev graph.Event) bool {
+	sent, _ := ev.Body.(graph.ValueEmitted)
+	m, ok := sent.Value.(agent.MessageTaken)
+	if !ok {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.taken == nil {
+		s.taken = map[string]bool{}
+	}
+	s.taken[m.ID] = true
+	return true
+}
+
+// hasTaken reports whether the agent has taken up a message.
+func (s *sending) hasTaken(id string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.taken[id]
+}
+
+// sendQueued gives the agent that works what is queued, as far as it is only text.
+func (s *Session) sendQueued() {
+	if len(s.attached.texts)+len(s.attached.files) > 0 || s.talk.IsGraph() || s.turn.stopped {
+		return
+	}
+	for i := range s.queue {
+		m := &s.queue[i]
+		if m.command || len(m.files) > 0 {
+			return
+		}
+		if m.sent != "" {
+			continue
+		}
+		id := graph.NewID(time.Now())
+		if !s.turn.say(agent.SentMessage{ID: id, Text: m.text}) {
+			return
+		}
+		m.sent = id
+	}
+}
+
+// dropTaken removes from the queue what the agent has taken up.
+func (s *Session) dropTaken() {
+	if s.turn != nil {
+		s.queue = slices.DeleteFunc(s.queue, func(m message) bool { return m.sent != "" && s.turn.hasTaken(m.sent) })
+	}
+}
+
+// send sends a message. While a turn works, the agent gets it before its next request, or it is queued.
 func (s *Session) send(ctx context.Context, m message) {
 	if s.turn != nil {
 		s.queue = append(s.queue, m)
+		s.sendQueued()
 		return
 	}
 	media := mediaOf(append(slices.Clone(s.attached.files), m.files...))
@@ -122,7 +219,14 @@ func (s *Session) work(open func() (*app.Run, error)) {
 			return
 		}
 		defer run.Close()
-		res, err := s.Backend.Drive(run, Drive{Interrupt: interrupt, Cancel: cancel, Event: s.usage.handleEvent})
+		t.begin(run)
+		handle := func(ev graph.Event) {
+			if t.noteTaken(ev) {
+				s.usage.notifyChange()
+			}
+			s.usage.handleEvent(ev)
+		}
+		res, err := s.Backend.Drive(run, Drive{Interrupt: interrupt, Cancel: cancel, Event: handle})
 		t.done <- turnEnd{res, err}
 	}()
 }
@@ -150,6 +254,10 @@ func (s *Session) stopTurn() {
 
 // finishTurn shows how a turn ended, and starts the next one.
 func (s *Session) finishTurn(ctx context.Context, end turnEnd) {
+	s.dropTaken()
+	for i := range s.queue {
+		s.queue[i].sent = ""
+	}
 	t := s.turn
 	s.turn = nil
 	s.title = s.talk.Title()
@@ -210,12 +318,16 @@ func (s *Session) keepQueue() {
 	s.edit.SetText(strings.Join(texts, "\n"))
 }
 
-// takeBack puts the newest queued message back into the editor, if there is one.
+// takeBack puts the newest queued message back into the editor, if there is one that the agent does not have.
 func (s *Session) takeBack() {
+	s.dropTaken()
 	if len(s.queue) == 0 {
 		return
 	}
 	last := s.queue[len(s.queue)-1]
+	if last.sent != "" && s.turn != nil && !s.turn.unsay(last.sent) {
+		return
+	}
 	s.queue = s.queue[:len(s.queue)-1]
 	s.edit.SetText(last.shown)
 }

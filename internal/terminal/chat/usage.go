@@ -85,6 +85,17 @@ func (u *usage) addCall(call updates.ModelCall, own bool) {
 		u.context = n.Input + n.Output
 		u.window = u.models.Facts("", model).Window
 	}
+	u.notifyLocked()
+}
+
+// notifyChange makes the conversation draw its lines again.
+func (u *usage) notifyChange() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.notifyLocked()
+}
+
+func (u *usage) notifyLocked() {
 	select {
 	case u.signal <- struct{}{}:
 	default:

@@ -3,18 +3,15 @@ package cli
 import (
 	"context"
 	"encoding/json"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	"raddle.dev/internal/base/term"
 	"raddle.dev/internal/process/app"
 	"raddle.dev/internal/process/trigger"
-	"raddle.dev/internal/storage/mail"
 	"raddle.dev/internal/terminal/console"
 	"raddle.dev/internal/terminal/prompting"
+	"raddle.dev/internal/terminal/triggerview"
 )
 
 // eventOptions are the flags of "events send".
@@ -95,28 +92,32 @@ func runEventsSend(ctx context.Context, con *console.Console, p *app.Process, ho
 	})
 }
 
+func newRunsMessageCommand(op *opener) *cobra.Command {
+	return newCommand(op, new(struct{}), runRunsMessage, &cobra.Command{
+		Use:   "message RUN TEXT|-",
+		Short: "Say something to an agent while its turn works",
+		Long: `The agent gets the text with its next request to the model, whatever process it works in, or when the run continues if
+nothing drives it now. A graph takes no messages: answer its questions, or send it an event. For - the text is read from
+standard input.`,
+		Example:           `  raddle runs message last "Use metres, and be brief."`,
+		Args:              checkArgCount(2, 2, "the run and the text"),
+		ValidArgsFunction: completeRuns(op, 1, nil),
+	})
+}
+
+func runRunsMessage(ctx context.Context, con *console.Console, p *app.Process, _ struct{}, args []string) (err error) {
+	text := args[1]
+	if text == "-" {
+		if text, err = prompting.ReadText(con.In); err != nil {
+			return err
+		}
+	}
+	if err = p.SendMessage(ctx, app.MessageRequest{Run: args[0], Text: text, By: p.User}); err == nil {
+		con.PrintNote("the agent gets it with its next request")
+	}
+	return err
+}
+
 func runEventsLs(ctx context.Context, con *console.Console, p *app.Process, opts outputOptions, args []string) error {
-	list, err := p.ListEvents(ctx, strings.Join(args, ""))
-	if err != nil {
-		return err
-	}
-	if opts.output == console.FormatJSON {
-		return con.PrintJSON(list)
-	}
-	if len(list) == 0 {
-		con.PrintNote("no events are kept")
-		return nil
-	}
-	table := term.NewTable(
-		term.NewColumn("EVENT", func(e mail.Event) string { return term.CleanText(e.Name) }),
-		term.NewColumn("KEY", func(e mail.Event) string { return term.CleanText(e.Key) }),
-		term.NewColumn("SENT", func(e mail.Event) string { return e.Sent.Local().Format(time.DateTime) }),
-		term.NewColumn("RUNS", func(e mail.Event) string { return strconv.Itoa(len(e.Taken)) }),
-		term.NewColumn("DATA", func(e mail.Event) string { return term.CleanText(string(e.Data)) }),
-	)
-	for _, e := range list {
-		table.AddRow(e)
-	}
-	con.PrintTable(table)
-	return nil
+	return triggerview.ListEvents(ctx, con, p, strings.Join(args, ""), opts.output)
 }

@@ -41,6 +41,7 @@ var notTried = map[string]string{
 	"raddle triggers fire":                  "it needs an agent with triggers",
 	"raddle -e":                             "it needs a terminal",
 	"raddle runs cancel":                    "the run is over",
+	"raddle runs message":                   "the run is over",
 	"raddle memory rm":                      "nothing is remembered",
 	"raddle sandbox":                        "it needs a system with a box",
 	"raddle tools call fs_write":            "it needs a file of the user",

@@ -179,6 +179,7 @@ export interface Entry {
   run?: string;
   said?: string;
   seen?: SeenFile[];
+  sent?: string;
   visit?: string;
 }
 
@@ -301,6 +302,10 @@ export interface LlmToolCall {
 export interface Message {
   parts: unknown[] | null;
   role: string;
+}
+
+export interface MessageBody {
+  text: string; // what the agent gets with its next request to the model
 }
 
 export interface Model {
