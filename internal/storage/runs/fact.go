@@ -28,7 +28,7 @@ type fact struct {
 	search *flow.Search
 	hook   *agent.HookRecord
 	sent   []agent.SentMessage // that the agent has taken up
-	log    *teamLog // the log of a team with this entry
+	log    *teamLog            // the log of a team with this entry
 }
 
 // newFact decodes what the effect of a record has returned. Results that only programs understand stay encoded. With an
