@@ -141,7 +141,7 @@ var importRules = []importRule{
 		reason: "a protocol translates what package server does; the lines of its progress are those of the command line"},
 	{of: "server/openai", may: []string{"agent", "flow", "graph", "internal/base", "internal/report/updates", "internal/storage", "llm", "server"},
 		reason: "OpenAI's wire is a translation of runs and their events, and knows nothing of how they are driven"},
-	{of: "server/servertest", may: []string{"internal/process", "server"},
+	{of: "server/servertest", may: []string{"internal/process", "internal/testkit/llmtest", "server"},
 		reason: "the tests of the protocols need the same service, home directory and web server"},
 	{of: "server/studio",
 		reason: "it serves files; what the page shows comes from the API"},
