@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"raddle.dev/internal/base/gitrepo"
 )
 
 // An edge is a call of a small function at its limits, with what it returns, as text.
@@ -182,6 +184,8 @@ func TestEdgesOfNames(t *testing.T) {
 		{"namesIn", namesIn("/h", nil, "${HOME}/x"), []string{"${HOME}/x", "HOME", "/x", "${HOME}/x", "/h/x", "/h/x"}},
 		{"namesIn", namesIn("", nil, "-ab/cd"), []string{"b/cd", "b/cd", "/cd"}},
 		{"namesIn", namesIn("", nil, "-ab=cd"), []string{"b=cd", "cd", "b=cd", "=cd", "cd"}},
+		{"namesIn", len(namesIn("", nil, strings.Repeat("a", longestPath-1))), 2},
+		{"namesIn", len(namesIn("", nil, strings.Repeat("a", longestPath))), 0},
 		{"unquotedSubstitution", unquotedSubstitution("a$"), false},
 		{"unescapeDouble", unescapeDouble(`a\$b\`), `a$b\`},
 		{"unescapeDouble", unescapeDouble(`a\b\\`), `a\b\`},
@@ -406,5 +410,89 @@ func TestConsentsThatCannotBeRead(t *testing.T) {
 	}
 	if known, err := good.HasConsent(filepath.Join(dir, "other"), ""); err != nil || known {
 		t.Error("nothing counts as a consent: ", known, err)
+	}
+}
+
+// What is not known of a directory or of a pattern counts as a match, each alone.
+func TestEdgesOfTrees(t *testing.T) {
+	t.Parallel()
+	other := pathPattern{exact: [][]string{{"other"}}, folded: [][]string{{"other"}}}
+	unclear := pathPattern{unclear: true}
+	whole := &subtree{paths: []string{"/w/a"}, links: []string{"/w/b"}, whole: true}
+	part := &subtree{paths: []string{"/w/a"}, links: []string{"/w/b"}}
+	checkEdges(t, []edge{
+		{"mayHold: nothing matches", whole.mayHold(other), false},
+		{"mayHold: a part was left out", part.mayHold(other), true},
+		{"mayHold: the pattern is unclear", whole.mayHold(unclear), true},
+		{"leadsTo: nothing matches", whole.leadsTo(other), false},
+		{"leadsTo: a part was left out", part.leadsTo(other), true},
+	})
+}
+
+// A flag that names a directory in all its forms.
+func TestEdgesOfTargets(t *testing.T) {
+	t.Parallel()
+	targets := func(name string, args ...string) (dirs []string) {
+		words := make([]word, len(args))
+		for i, a := range args {
+			words[i] = literalWord(a)
+		}
+		for _, dir := range targetDirs(name, words) {
+			dirs = append(dirs, dir.text)
+		}
+		return dirs
+	}
+	none := []string(nil)
+	checkEdges(t, []edge{
+		{"--", targets("cp", "--", "a", "b"), none},
+		{"--t", targets("cp", "--t", "a", "b"), []string{"a"}},
+		{"--t=", targets("cp", "--t=a", "b"), []string{"a"}},
+		{"--target-directory", targets("mv", "--target-directory", "a", "b"), []string{"a"}},
+		{"--target-directory, last", targets("mv", "b", "--target-directory"), none},
+		{"--times", targets("cp", "--times", "a"), none},
+		{"-t", targets("cp", "-t", "a", "b"), []string{"a"}},
+		{"-ta", targets("cp", "-ta", "b"), []string{"a"}},
+		{"-rt", targets("cp", "-rt", "a", "b"), []string{"a"}},
+		{"-rta=b", targets("cp", "-rta=b", "c"), []string{"a=b"}},
+		{"t", targets("cp", "t", "a"), none},
+		{"-r", targets("cp", "-r", "a"), none},
+		{"rsync", targets("rsync", "-t", "a", "b"), none},
+	})
+}
+
+// Which settings of a repository name programs. The rows with two conditions hold only if both do.
+func TestEdgesOfSettings(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		key, value string
+		want       bool
+	}{
+		{"submodule.lib.update", "!touch x", true},
+		{"submodule.lib.update", " !touch x", true},
+		{"submodule.lib.update", "rebase", false},
+		{"submodule.lib.url", "!touch x", false},
+		{"remote.origin.url", "ext::sh -c touch", true},
+		{"remote.origin.url", "https://example.com/x", false},
+		{"remote.origin.pushurl", "https://example.com/x", false},
+		{"branch.main.url", "ext::sh", false},
+		{"diff.tool", "x", true},
+		{"merge.tool", "x", true},
+		{"alias.st", "status", true},
+		{"x.somecommand", "x", true},
+		{"x.somecmd", "x", true},
+		{"x.somehook", "x", true},
+		{"x.vcs", "x", true},
+		{"user.name", "x", false},
+		{"include.path", "x", false},
+		{"includeif.onbranch:x.path", "x", false},
+		{"core.fsmonitor", "true", false},
+		{"core.fsmonitor", "FALSE", false},
+		{"remote.origin.promisor", "true", true},
+		{"remote.origin.promisor", "false", false},
+	} {
+		got := area{workspace: "/w"}.namesProgram(gitrepo.ConfigEntry{Key: c.key, Value: c.value, Scope: "local"})
+		if got != c.want {
+			t.Errorf("%s = %s: %t", c.key, c.value, got)
+		}
 	}
 }

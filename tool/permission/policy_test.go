@@ -619,6 +619,11 @@ func TestNamesOutsideAndEndlessReaders(t *testing.T) {
 		"[ -e /etc/passwd ]":                permission.Ask,
 		"test -d ../outside/x":              permission.Ask,
 		"[[ -f /etc/passwd ]]":              permission.Ask,
+		"[[ -e /etc/passwd ]]":              permission.Ask, // the first operator that looks at files
+		"[[ -s /etc/passwd ]]":              permission.Ask, // the last one
+		"[[ -n /etc/passwd ]]":              permission.Allow,
+		"[[ -s a.txt ]]":                    permission.Allow,
+		`echo "a <(b) >(c)"`:                permission.Allow, // in quotes it is text
 		"ls -LR .":                          permission.Ask,
 		"ls -R --dereference .":             permission.Ask,
 		"du -L":                             permission.Ask,
