@@ -28,25 +28,24 @@ func rawKey(name string) graph.Key[string] {
 func TestCacheKeysOfAbsentValues(t *testing.T) {
 	first := rawKey("a")
 	second := rawKey("b")
-	third := rawKey("c")
 	var c tally
 	g := compile(t, graph.Def{
 		Name: "absent",
-		Keys: []graph.AnyKey{first, second, third},
+		Keys: []graph.AnyKey{first, second},
 		Nodes: []graph.Node{{
 			Name:  "n",
 			Run:   c.counts("n"),
-			Cache: &graph.CachePolicy{Keys: []graph.AnyKey{first, second, third}},
+			Cache: &graph.CachePolicy{Keys: []graph.AnyKey{first, second}},
 		}},
 		Start: []string{"n"},
 		Edges: []graph.Edge{edge("n", graph.End)},
 	})
 	cache := &graph.MemoryCache{}
 	for i, set := range [][]graph.Write{
-		{first.Set("b"), third.Set("x")}, // a b c x, of which "b" is a value
-		{second.Set("c"), third.Set("x")},
-		{first.Set("b"), second.Set("c")},
-		{first.Set("b"), third.Set("x")},
+		{first.Set("b")},  // a "b", no b
+		{second.Set("b")}, // no a, b "b"
+		{first.Set("b"), second.Set("b")},
+		{first.Set("b")},
 	} {
 		if _, err := (&graph.Runner{Graph: g, Cache: cache}).Invoke(t.Context(), graph.Input{Set: set}); err != nil {
 			t.Fatal(err)
@@ -104,6 +103,27 @@ func TestFindAnswerOfARefusedQuestion(t *testing.T) {
 	var refused *graph.RefusedError
 	if !known || !errors.As(found, &refused) || refused.Reason != "not now" || found.Error() != asked.Error() {
 		t.Errorf("found %t, %v; asked %v", known, found, asked)
+	}
+}
+
+// FindAnswer says so if the answer is of another type than asked for, and it can still be found as what it is.
+func TestFindAnswerOfAnotherType(t *testing.T) {
+	var found, text error
+	known := true
+	answer := ""
+	g := parallel(t, graph.Node{Name: "n", Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
+		_, known, found = graph.FindAnswer[int](ctx, "q")
+		answer, _, text = graph.FindAnswer[string](ctx, "q")
+		_, err := graph.Interrupt[string](ctx, graph.Ask{Name: "q", Prompt: "well?"})
+		return graph.Update{}, err
+	}})
+	r := kept(g)
+	res, err := start(t, r)
+	is(t, graph.Waiting, res, err)
+	res, err = resume(t, r, says("", "yes"))
+	is(t, graph.Done, res, err)
+	if known || found == nil || text != nil || answer != "yes" {
+		t.Errorf("as a number: %t, %v; as a text: %q, %v", known, found, answer, text)
 	}
 }
 
@@ -617,6 +637,176 @@ func TestListsInMapsAreCopied(t *testing.T) {
 		want := fmt.Sprint(map[string][]int{"x": {1}}, v)
 		if len(seen) != 2 || seen[0] != want || seen[1] != want || lists.Get(res.State)["x"][0] != 1 {
 			t.Errorf("seen %q, want %q twice; then %v", seen, want, lists.Get(res.State))
+		}
+	}
+}
+
+// Two tasks that write the same of many keys are in conflict, and one that writes each of them twice is not.
+func TestConflictsAmongManyKeys(t *testing.T) {
+	var keys []graph.AnyKey
+	var writes2, last []graph.Write
+	for i := range 60 {
+		k := graph.Last[int](fmt.Sprint("k", i))
+		keys = append(keys, k)
+		writes2 = append(writes2, k.Set(1), k.Set(2))
+		last = []graph.Write{k.Set(3)}
+	}
+	def := func(nodes ...graph.Node) *graph.Graph {
+		d := graph.Def{Name: "many", Keys: keys, Nodes: nodes}
+		for _, n := range nodes {
+			d.Start = append(d.Start, n.Name)
+			d.Edges = append(d.Edges, edge(n.Name, graph.End))
+		}
+		return compile(t, d)
+	}
+	twice := graph.Node{Name: "twice", Run: writes(writes2...)}
+	res, err := start(t, kept(def(twice)))
+	is(t, graph.Done, res, err)
+	if v, ok := res.State.Value("k59"); !ok || v != 2 {
+		t.Errorf("k59 is %v", v)
+	}
+	_, err = start(t, kept(def(twice, graph.Node{Name: "other", Run: writes(last...)})))
+	var conflict *graph.ConflictError
+	if !errors.As(err, &conflict) || conflict.Key != "k59" {
+		t.Errorf("%v", err)
+	}
+}
+
+// Children that ask are a part of the state until they are dropped, and are counted once after a resume.
+func TestTheSizeOfChildrenThatAsk(t *testing.T) {
+	text := graph.Last[string]("text")
+	child := compile(t, graph.Def{
+		Name: "child",
+		Keys: []graph.AnyKey{text},
+		Nodes: []graph.Node{
+			{Name: "write", Run: writes(text.Set(strings.Repeat("x", 600)))},
+			{Name: "ask", Run: asks(nil)},
+			{Name: "small", Run: writes(text.Set("small"))},
+		},
+		Start: []string{"write"},
+		Edges: []graph.Edge{edge("write", "ask"), edge("ask", "small"), edge("small", graph.End)},
+	})
+	node := func(drops bool) *graph.Graph {
+		return parallel(t, graph.Node{
+			Name:     "n",
+			Children: map[string]graph.ChildGraph{"k": {Graph: child}},
+			Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
+				var err error
+				for i := range 5 {
+					name := fmt.Sprint("c", i)
+					_, err = graph.CallChild(ctx, name, "k")
+					if !errors.Is(err, graph.ErrWaiting) || !drops {
+						return graph.Update{}, err
+					}
+					if err = graph.DropChild(ctx, name); err != nil {
+						return graph.Update{}, err
+					}
+				}
+				return graph.Put(list.Set([]string{"dropped"})), nil
+			},
+		})
+	}
+	r := kept(node(true))
+	r.MaxState = 1000
+	res, err := start(t, r)
+	if is(t, graph.Done, res, err); !slices.Equal(list.Get(res.State), []string{"dropped"}) {
+		t.Error(list.Get(res.State))
+	}
+	r = kept(node(false))
+	r.MaxState = 1000
+	res, err = start(t, r)
+	is(t, graph.Waiting, res, err)
+	_, err = resume(t, r, says(res.Questions[0].ID, "yes"))
+	var large *graph.StateSizeError
+	if errors.As(err, &large) {
+		t.Errorf("one child at a time is too large: %v", err)
+	}
+}
+
+// A value that a resume sets and that cannot be read again is refused, with Debug, before anything is recorded.
+func TestResumeSetsWhatCannotBeReadAgain(t *testing.T) {
+	half := graph.Last[string]("half").WithCodec(graph.Codec[string]{
+		Tag:    "half",
+		Encode: func(dst []byte, v string) ([]byte, error) { return append(dst, v...), nil },
+		Decode: func([]byte) (string, error) { return "", errors.New("cannot be read") },
+	})
+	r := kept(compile(t, graph.Def{
+		Name:  "half",
+		Keys:  append(slices.Clone(all), half),
+		Nodes: []graph.Node{{Name: "n", Run: asker("a")}},
+		Start: []string{"n"},
+		Edges: []graph.Edge{edge("n", graph.End)},
+	}))
+	res, err := start(t, r)
+	is(t, graph.Waiting, res, err)
+	before := len(journalOf(t, r.Store, thread))
+	r.Debug = true
+	_, err = r.InvokeResume(t.Context(), graph.Resume{Thread: thread, Set: []graph.Write{half.Set("x")}})
+	if err == nil || !strings.Contains(err.Error(), `key "half": cannot be read`) {
+		t.Error(err)
+	}
+	if after := len(journalOf(t, r.Store, thread)); after != before {
+		t.Errorf("%d records were added", after-before)
+	}
+}
+
+// With Debug, a reducer of one's own gets no stored form of a value that is not there: its codec may refuse the zero
+// value.
+func TestDebugOfAReducerWithoutAnOldValue(t *testing.T) {
+	k := graph.Fold("k", func(old string, _ bool, upd string) (string, error) { return old + upd, nil }).WithCodec(graph.Codec[string]{
+		Tag: "never empty",
+		Encode: func(dst []byte, v string) ([]byte, error) {
+			if v == "" {
+				return nil, errors.New("the value is empty")
+			}
+			return append(dst, v...), nil
+		},
+		Decode: func(b []byte) (string, error) { return string(b), nil },
+	})
+	g := compile(t, graph.Def{
+		Name:  "reducer",
+		Keys:  []graph.AnyKey{k},
+		Nodes: []graph.Node{{Name: "a", Run: writes(k.Set("x"))}, {Name: "b", Run: writes(k.Set("y"))}},
+		Start: []string{"a"},
+		Edges: []graph.Edge{edge("a", "b"), edge("b", graph.End)},
+	})
+	res, err := debugged(g, journal.NewMemory()).Invoke(t.Context(), graph.Input{Thread: thread})
+	if is(t, graph.Done, res, err); k.Get(res.State) != "xy" {
+		t.Errorf("%q", k.Get(res.State))
+	}
+}
+
+// A reader that panics at any event gets no further one, and its own panic.
+func TestAReaderThatPanicsAtAnyEvent(t *testing.T) {
+	for at := 1; ; at++ {
+		seen := 0
+		settled(t, func(t *testing.T) {
+			emits := func(ctx context.Context, _ graph.State) (graph.Update, error) {
+				for i := range 3 {
+					graph.Emit(ctx, i)
+				}
+				return graph.Update{}, nil
+			}
+			r := kept(parallel(t, graph.Node{Name: "a", Run: emits}, graph.Node{Name: "b", Run: emits}))
+			defer func() {
+				if p := recover(); p != nil && p != "the reader" {
+					t.Errorf("at event %d: %v", at, p)
+				}
+			}()
+			for range r.Run(t.Context(), graph.Input{Thread: thread, Topics: graph.AllTopics}) {
+				if seen++; seen == at {
+					panic("the reader")
+				}
+			}
+		})
+		if seen < at {
+			if at < 10 {
+				t.Errorf("only %d events", seen)
+			}
+			return
+		}
+		if seen > at {
+			t.Errorf("%d events after the panic at %d", seen-at, at)
 		}
 	}
 }
