@@ -452,7 +452,7 @@ func TestACodecHasBothFunctions(t *testing.T) {
 func TestQuestionsBesideOneThatWasAnsweredAhead(t *testing.T) {
 	g := parallel(t, graph.Node{Name: "a", Run: asker("one")}, graph.Node{Name: "b", Run: asker("two")})
 	asked := map[string]int{}
-	in := graph.Input{Thread: thread, Topics: graph.AllTopics, Ahead: []graph.Answer{says("a", "yes")}}
+	in := graph.Input{Thread: thread, Topics: graph.AllTopics, Ahead: []graph.Answer{says("", "yes")}}
 	for e, err := range kept(g).Run(t.Context(), in) {
 		if err != nil {
 			t.Fatal(err)
@@ -675,16 +675,17 @@ func TestConflictsAmongManyKeys(t *testing.T) {
 // Children that ask are a part of the state until they are dropped, and are counted once after a resume.
 func TestTheSizeOfChildrenThatAsk(t *testing.T) {
 	text := graph.Last[string]("text")
+	note := graph.Last[string]("note")
 	child := compile(t, graph.Def{
 		Name: "child",
-		Keys: []graph.AnyKey{text},
+		Keys: []graph.AnyKey{text, note},
 		Nodes: []graph.Node{
 			{Name: "write", Run: writes(text.Set(strings.Repeat("x", 600)))},
 			{Name: "ask", Run: asks(nil)},
-			{Name: "small", Run: writes(text.Set("small"))},
+			{Name: "more", Run: writes(note.Set("a little more"))},
 		},
 		Start: []string{"write"},
-		Edges: []graph.Edge{edge("write", "ask"), edge("ask", "small"), edge("small", graph.End)},
+		Edges: []graph.Edge{edge("write", "ask"), edge("ask", "more"), edge("more", graph.End)},
 	})
 	node := func(drops bool) *graph.Graph {
 		return parallel(t, graph.Node{

@@ -9,6 +9,7 @@ import (
 
 	"raddle.dev/graph"
 	"raddle.dev/graph/history"
+	"raddle.dev/graph/journal"
 )
 
 // damaged makes a thread as older versions left it: paused, with a value under the
@@ -173,5 +174,31 @@ func TestUndecodableResultsOfTasks(t *testing.T) {
 		if err == nil || res.Status != graph.Failed || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, %v", name, res.Status, err)
 		}
+	}
+}
+
+// A result of a task that is damaged ends a resume, and does not count as one without writes.
+func TestADamagedResultOfATask(t *testing.T) {
+	r := kept(parallel(t, say("done"), graph.Node{Name: "ask", Run: asker("a")}))
+	res, err := start(t, r)
+	is(t, graph.Waiting, res, err)
+	recs := journalOf(t, r.Store, thread)
+	damaged := 0
+	for i := range recs {
+		if recs[i].Kind == journal.KindTask {
+			damaged++
+			recs[i].Data = recs[i].Data[:len(recs[i].Data)-1]
+		}
+	}
+	if damaged != 1 {
+		t.Fatalf("%d tasks are recorded", damaged)
+	}
+	m := journal.NewMemory()
+	if err := m.Append(t.Context(), thread, 0, recs); err != nil {
+		t.Fatal(err)
+	}
+	r.Store = m
+	if res, err := resume(t, r, says("", "yes")); err == nil || res.Status == graph.Done {
+		t.Errorf("%v, %v", res.Status, err)
 	}
 }
