@@ -496,3 +496,118 @@ func TestEdgesOfSettings(t *testing.T) {
 		}
 	}
 }
+
+// Why a need passes that no rule is about, for each kind. A guess of a command says no more than the command.
+func TestEdgesOfGrounds(t *testing.T) {
+	t.Parallel()
+	p := &Policy{Trusted: func(name string) bool { return name == "trusted" }}
+	m := matcher{area: area{workspace: "/w"}}
+	harmless := "is known to be harmless here"
+	for _, c := range []struct {
+		n    need
+		by   Basis
+		want string
+	}{
+		{need{kind: command}, ByDefault, harmless},
+		{need{kind: writing, guess: true}, ByDefault, harmless},
+		{need{kind: writing}, ByMode, "may be changed in the mode " + string(ModeEdits)},
+		{need{kind: reading, paths: []string{"/w/a"}}, ByDefault, "is read in the workspace"},
+		{need{kind: reading, paths: []string{"/w/a"}, guess: true}, ByDefault, "is read in the workspace"},
+		{need{kind: reading, paths: []string{"/w/a", "/x"}}, ByDefault, "may be read, although it is not in the workspace"},
+		{need{kind: theCall}, ByDefault, "says what it touches, and that needs no question"},
+		{need{kind: theCall, opaque: true, changes: true, text: "trusted"}, ByTrust, "belongs to what a person has named or agreed to"},
+		{need{kind: theCall, opaque: true, changes: true, text: "other"}, ByDefault, "says that it only reads"},
+		{need{kind: theCall, opaque: true, text: "trusted"}, ByDefault, "says that it only reads"},
+		{need{kind: network}, ByDefault, "needs no question"},
+	} {
+		if g := p.groundOfDefault(m, c.n); g.By != c.by || g.Why != c.want {
+			t.Errorf("%+v: %v %q, want %v %q", c.n, g.By, g.Why, c.by, c.want)
+		}
+	}
+}
+
+// In a home directory only what is known to lie in a readable place is read without a look at its name, and what is not
+// known may be anything.
+func TestEdgesOfHomes(t *testing.T) {
+	t.Parallel()
+	m := matcher{
+		tool:     "any_tool",
+		home:     "/h",
+		area:     area{workspace: "/h", readable: []string{"/h/.agent"}, holdsHome: true},
+		patterns: map[string]pathPattern{},
+	}
+	for _, c := range []struct {
+		name string
+		n    need
+		asks bool
+	}{
+		{"a readable file", need{kind: reading, paths: []string{"/h/.agent/a"}}, false},
+		{"one that is written", need{kind: writing, paths: []string{"/h/.agent/a"}}, true},
+		{"one of several that is not readable", need{kind: reading, paths: []string{"/h/.agent/a", "/h/.ssh/a"}}, true},
+		{"a name that only the shell knows", need{kind: reading}, true},
+		{"a file that is not hidden", need{kind: reading, paths: []string{"/h/a"}}, false},
+		{"a guess", need{kind: reading, paths: []string{"/h/.ssh/a"}, guess: true}, false},
+		{"what asks already", need{kind: reading, paths: []string{"/h/.ssh/a"}, fallback: Ask}, false},
+		{"a command", need{kind: command}, false},
+	} {
+		if why := m.judgeHome(c.n); (why != "") != c.asks {
+			t.Errorf("%s: %q", c.name, why)
+		}
+	}
+}
+
+// Which arguments of a reader are files: a word that only the shell knows takes the place of one operand, and one that
+// may become any number of words takes none for sure.
+func TestEdgesOfFileArguments(t *testing.T) {
+	t.Parallel()
+	unknown := word{text: "$a", vague: true}
+	anyNumber := word{text: "$b", splits: true}
+	pattern := readOnlyRule{skip: 1}
+	args := func(texts ...any) (list []word) {
+		for _, text := range texts {
+			if w, isWord := text.(word); isWord {
+				list = append(list, w)
+			} else {
+				list = append(list, literalWord(text.(string)))
+			}
+		}
+		return list
+	}
+	files := func(list []word) string {
+		found, named := pattern.fileArguments(list)
+		var texts []string
+		for _, w := range found {
+			texts = append(texts, w.text)
+		}
+		return fmt.Sprintf("%q %t", texts, named)
+	}
+	checkEdges(t, []edge{
+		{"a pattern", files(args("a")), `[] false`},
+		{"a pattern and a file", files(args("a", "b")), `["b"] true`},
+		{"an unknown pattern", files(args(unknown)), `["$a"] false`},
+		{"an unknown pattern and an unknown file", files(args(unknown, unknown)), `["$a" "$a"] true`},
+		{"a pattern and an unknown file", files(args("a", unknown)), `["$a"] true`},
+		{"any number of words", files(args(anyNumber, anyNumber)), `["$b" "$b"] false`},
+	})
+}
+
+// A guarded place that holds the workspace, or the root, is in nearly every text, and so is not looked for.
+func TestEdgesOfProtectedTexts(t *testing.T) {
+	t.Parallel()
+	places := func(guarded, text string) (texts []string) {
+		for _, n := range (area{workspace: "/w/x", guarded: []string{guarded}}).protectedTexts([]string{"/w/x"}, text) {
+			texts = append(texts, n.text)
+		}
+		return texts
+	}
+	none := []string(nil)
+	checkEdges(t, []edge{
+		{"the root", places("/", "cat /etc/passwd"), none},
+		{"what holds the workspace", places("/w", "cat /w/x/a"), none},
+		{"the workspace", places("/w/x", "cat /w/x/a"), none},
+		{"in the workspace", places("/w/x/a", "cat /w/x/a"), []string{"/w/x/a"}},
+		{"in other letters", places("/w/x/a", "cat /W/X/A"), []string{"/w/x/a"}},
+		{"outside", places("/rules", "cat '/rules'"), []string{"/rules"}},
+		{"not named", places("/rules", "cat /other"), none},
+	})
+}
