@@ -611,3 +611,51 @@ func TestEdgesOfProtectedTexts(t *testing.T) {
 		{"not named", places("/rules", "cat /other"), none},
 	})
 }
+
+// Whose repository it is that git uses: links are followed, and what names another place counts only where git keeps it.
+func TestEdgesOfRepositories(t *testing.T) {
+	t.Parallel()
+	base, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ws := filepath.Join(base, "ws")
+	link := filepath.Join(base, "link")
+	elsewhere := filepath.Join(base, "elsewhere")
+	linked := filepath.Join(elsewhere, "linked")
+	for _, dir := range []string{filepath.Join(ws, ".git"), linked} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(ws, link); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(linked, "gitdir"), []byte(filepath.Join(link, ".git")+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	worktree := func(key, origin, value string) []gitrepo.ConfigEntry {
+		return []gitrepo.ConfigEntry{{Key: key, Origin: origin, Value: value}}
+	}
+	config := filepath.Join(elsewhere, "config")
+	for name, c := range map[string]struct {
+		r    gitrepo.Repository
+		want bool
+	}{
+		"of the workspace":                 {gitrepo.Repository{Top: ws, Dir: filepath.Join(ws, ".git")}, true},
+		"through a link":                   {gitrepo.Repository{Top: link, Dir: filepath.Join(link, ".git")}, true},
+		"around the workspace":             {gitrepo.Repository{Top: base, Dir: filepath.Join(base, ".git")}, true},
+		"without a working tree":           {gitrepo.Repository{Dir: filepath.Join(ws, ".git")}, false},
+		"of another place":                 {gitrepo.Repository{Top: elsewhere, Dir: filepath.Join(elsewhere, ".git")}, false},
+		"with files elsewhere":             {gitrepo.Repository{Top: ws, Dir: elsewhere}, false},
+		"a linked working tree":            {gitrepo.Repository{Top: ws, Dir: linked}, true},
+		"a submodule":                      {gitrepo.Repository{Top: ws, Dir: elsewhere, Settings: worktree("core.worktree", config, "../ws")}, true},
+		"settings of another file":         {gitrepo.Repository{Top: ws, Dir: elsewhere, Settings: worktree("core.worktree", filepath.Join(base, "other"), ws)}, false},
+		"another setting":                  {gitrepo.Repository{Top: ws, Dir: elsewhere, Settings: worktree("core.editor", config, ws)}, false},
+		"a submodule of another directory": {gitrepo.Repository{Top: ws, Dir: elsewhere, Settings: worktree("core.worktree", config, base)}, false},
+	} {
+		if got := (area{workspace: ws}).ownsRepository(&c.r); got != c.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
