@@ -858,3 +858,24 @@ func TestGrounds(t *testing.T) {
 		}
 	}
 }
+
+// A shell runs a script of any name: what follows it is no text that the shell runs.
+func TestScriptsWithNamesLikeFlags(t *testing.T) {
+	r := newRoom(t)
+	for text, want := range map[string]permission.Verdict{
+		"bash -c ls":        permission.Allow,
+		"bash -ec ls":       permission.Allow,
+		"bash xc ls":        permission.Ask,
+		"bash xec ls":       permission.Ask,
+		"bash +c ls":        permission.Ask,
+		"bash $x ls":        permission.Ask,
+		"bash -e -c ls":     permission.Ask,
+		"bash --rcfile c l": permission.Ask,
+		"bash -c":           permission.Ask,
+		"bash":              permission.Ask,
+	} {
+		if d := decide(t, r.policy, shellTool, args(t, "command", text)); d.Verdict != want {
+			t.Errorf("%s: %v %q, want %v", text, d.Verdict, d.Reasons, want)
+		}
+	}
+}
