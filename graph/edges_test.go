@@ -880,3 +880,123 @@ func TestALeaseThatCannotBeReadBeforeTheClaim(t *testing.T) {
 		}
 	}
 }
+
+// The failures that have ended paths of named children are those of the run.
+func TestFailuresOfNamedChildren(t *testing.T) {
+	child := compile(t, graph.Def{
+		Name:  "child",
+		Nodes: []graph.Node{{Name: "try", OnError: graph.End, Run: fails("no luck")}},
+		Start: []string{"try"},
+		Edges: []graph.Edge{edge("try", graph.End)},
+	})
+	for _, st := range []journal.Store{nil, journal.NewMemory()} {
+		g := parallel(t, graph.Node{
+			Name:     "n",
+			Children: map[string]graph.ChildGraph{"k": {Graph: child}},
+			Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
+				for _, name := range []string{"x", "y"} {
+					if _, err := graph.CallChild(ctx, name, "k"); err != nil {
+						return graph.Update{}, err
+					}
+				}
+				return graph.Update{}, nil
+			},
+		})
+		res, err := (&graph.Runner{Graph: g, Store: st}).Invoke(t.Context(), graph.Input{Thread: thread})
+		is(t, graph.Done, res, err)
+		var paths []string
+		for _, f := range res.Failures {
+			paths = append(paths, f.Path+f.Node)
+		}
+		if slices.Sort(paths); !slices.Equal(paths, []string{"n/x/try", "n/y/try"}) {
+			t.Errorf("with the store %v the failures are %q", st, paths)
+		}
+	}
+}
+
+// In and Out belong to a child that the node runs by itself.
+func TestFunctionsAroundAChild(t *testing.T) {
+	in := func(graph.State) ([]graph.Write, error) { return nil, nil }
+	out := func(graph.State, graph.Child) (graph.Update, error) { return graph.Update{}, nil }
+	for name, n := range map[string]graph.Node{"In": {In: in}, "Out": {Out: out}, "both": {In: in, Out: out}} {
+		n.Name = "n"
+		n.Run = idle
+		for want, child := range map[string]*graph.Graph{"has In, Out or Inherit but no Graph": nil, "has both Run and In or Out": quiet} {
+			n.Graph = child
+			d := graph.Def{Name: "g", Nodes: []graph.Node{n}, Start: []string{"n"}, Edges: []graph.Edge{edge("n", graph.End)}}
+			if _, err := graph.Compile(d); err == nil || !strings.Contains(err.Error(), `node "n" `+want) {
+				t.Errorf("%s: %v, want %q", name, err, want)
+			}
+		}
+	}
+}
+
+// With Debug, the nodes read what a resumed run would read of the result of a reducer.
+func TestDebugReadsBackWhatAReducerMakes(t *testing.T) {
+	k := graph.Fold("k", func(old string, _ bool, upd string) (string, error) { return old + upd + "!", nil }).WithCodec(graph.Codec[string]{
+		Tag:    "quiet",
+		Encode: func(dst []byte, v string) ([]byte, error) { return append(dst, strings.Trim(v, "!")...), nil },
+		Decode: func(b []byte) (string, error) { return string(b), nil },
+	})
+	seen := ""
+	look := func(_ context.Context, s graph.State) (graph.Update, error) {
+		seen = k.Get(s)
+		return graph.Update{}, nil
+	}
+	g := compile(t, graph.Def{
+		Name:  "reducer",
+		Keys:  []graph.AnyKey{k},
+		Nodes: []graph.Node{{Name: "a", Run: writes(k.Set("x"))}, {Name: "b", Run: look}},
+		Start: []string{"a"},
+		Edges: []graph.Edge{edge("a", "b"), edge("b", graph.End)},
+	})
+	for debug, want := range map[bool]string{false: "x!", true: "x"} {
+		res, err := (&graph.Runner{Graph: g, Debug: debug}).Invoke(t.Context(), graph.Input{})
+		if is(t, graph.Done, res, err); k.Get(res.State) != want {
+			t.Errorf("with Debug %t the result is %q", debug, k.Get(res.State))
+		}
+		if seen != "x" && debug {
+			t.Errorf("the next node reads %q", seen)
+		}
+	}
+}
+
+// A store that fails while a retried node looks for its children ends the drive with the store's error.
+func TestAStoreThatFailsBetweenAttempts(t *testing.T) {
+	for at := 1; ; at++ {
+		var c tally
+		step := parallel(t, graph.Node{Name: "one", Run: c.counts("one")})
+		names := 0
+		g := parallel(t, graph.Node{
+			Name:     "n",
+			Retry:    graph.Retry{Attempts: 2},
+			Children: map[string]graph.ChildGraph{"k": {Graph: step}},
+			Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
+				list, err := graph.ChildNames(ctx)
+				if err != nil {
+					return graph.Update{}, err
+				}
+				names = len(list)
+				if _, err := graph.CallChild(ctx, "x", "k"); err != nil {
+					return graph.Update{}, err
+				}
+				if c.add("attempt") == 1 {
+					return graph.Update{}, errors.New("once more")
+				}
+				return graph.Update{}, nil
+			},
+		})
+		failing := &shaky{Store: journal.NewMemory(), left: at}
+		res, err := (&graph.Runner{Graph: g, Store: failing, Executor: sequential{}}).Invoke(t.Context(), graph.Input{Thread: thread})
+		switch {
+		case !failing.failed:
+			if is(t, graph.Done, res, err); c.of("one") != 1 || names != 1 || at < 6 {
+				t.Errorf("%d runs of the child, %d names, %d calls", c.of("one"), names, at)
+			}
+			return
+		case failing.looks && err == nil: // the drive has looked again
+		case !errors.Is(err, errAway):
+			t.Errorf("call %d has failed: %s, %v; the child has run %d times", at, res.Status, err, c.of("one"))
+		}
+	}
+}
