@@ -1000,3 +1000,109 @@ func TestAStoreThatFailsBetweenAttempts(t *testing.T) {
 		}
 	}
 }
+
+// The contexts of nodes end with their drive.
+func TestContextsEndWithTheDrive(t *testing.T) {
+	for _, st := range []journal.Store{nil, journal.NewMemory()} {
+		var kept context.Context
+		g := parallel(t, graph.Node{Name: "n", Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
+			kept = ctx
+			return graph.Update{}, ctx.Err()
+		}})
+		res, err := (&graph.Runner{Graph: g, Store: st}).Invoke(t.Context(), graph.Input{})
+		if is(t, graph.Done, res, err); kept.Err() == nil {
+			t.Errorf("with the store %v a context has not ended", st)
+		}
+	}
+}
+
+// What a start has recorded for its caller stays if a resume says nothing about it.
+func TestMetaOfAStartStays(t *testing.T) {
+	r := kept(parallel(t, graph.Node{Name: "n", Run: asker("a", "b", "c")}))
+	res, err := r.Invoke(t.Context(), graph.Input{Thread: thread, Meta: []byte("first")})
+	is(t, graph.Waiting, res, err)
+	for _, c := range []struct{ meta, want string }{{"", "first"}, {"second", "second"}, {"", "second"}} {
+		in := graph.Resume{Thread: thread, Answers: []graph.Answer{says("", "yes")}}
+		if c.meta != "" {
+			in.Meta = []byte(c.meta)
+		}
+		_, err := r.InvokeResume(t.Context(), in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if snap, err := history.Inspect(t.Context(), r.Store, thread, 0); err != nil || string(snap.Meta) != c.want {
+			t.Errorf("after a resume with %q it is %q, %v", c.meta, snap.Meta, err)
+		}
+	}
+}
+
+// A pause without a time of grace waits for the nodes that work.
+func TestAPauseWithoutGrace(t *testing.T) {
+	settled(t, func(t *testing.T) {
+		pause := make(chan struct{})
+		g := compile(t, graph.Def{
+			Name: "pause",
+			Nodes: []graph.Node{
+				{Name: "a", Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
+					close(pause)
+					<-time.After(time.Hour)
+					return graph.Update{}, ctx.Err()
+				}},
+				{Name: "b", Run: idle},
+			},
+			Start: []string{"a"},
+			Edges: []graph.Edge{edge("a", "b"), edge("b", graph.End)},
+		})
+		r := kept(g)
+		res, err := r.Invoke(t.Context(), graph.Input{Thread: thread, Pause: pause})
+		if is(t, graph.Paused, res, err); res.Steps != 1 {
+			t.Errorf("%d steps", res.Steps)
+		}
+	})
+}
+
+// Each run of a thread has its own number of steps.
+func TestTheStepsOfAFurtherRun(t *testing.T) {
+	g := compile(t, graph.Def{
+		Name:     "steps",
+		Keys:     all,
+		MaxSteps: 3,
+		Nodes:    []graph.Node{say("a"), say("b"), say("c")},
+		Start:    []string{"a"},
+		Edges:    []graph.Edge{edge("a", "b"), edge("b", "c"), edge("c", graph.End)},
+	})
+	r := kept(g)
+	for range 3 {
+		res, err := start(t, r)
+		is(t, graph.Done, res, err)
+	}
+}
+
+// A state as large as the limit is taken, and one that has a byte more is not.
+func TestAStateAsLargeAsTheLimit(t *testing.T) {
+	text := graph.Last[string]("text")
+	run := func(limit int) (*graph.StateSizeError, error) {
+		r := kept(compile(t, graph.Def{
+			Name:  "size",
+			Keys:  []graph.AnyKey{text},
+			Nodes: []graph.Node{{Name: "a", Run: writes(text.Set(strings.Repeat("x", 100)))}},
+			Start: []string{"a"},
+			Edges: []graph.Edge{edge("a", graph.End)},
+		}))
+		r.MaxState = limit
+		_, err := start(t, r)
+		var large *graph.StateSizeError
+		errors.As(err, &large)
+		return large, err
+	}
+	large, err := run(10)
+	if large == nil || large.Size < 100 {
+		t.Fatal(err)
+	}
+	if _, err := run(large.Size); err != nil {
+		t.Errorf("at the limit: %v", err)
+	}
+	if again, err := run(large.Size - 1); again == nil {
+		t.Errorf("above the limit: %v", err)
+	}
+}
