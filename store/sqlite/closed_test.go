@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"raddle.dev/graph/journal"
 )
@@ -95,5 +96,80 @@ func TestErrorsThatStayAsTheyAre(t *testing.T) {
 	}
 	if err := s.explainError("read", errDisk); !errors.Is(err, errDisk) || err.Error() != "sqlite: read: runs.db: the disk broke" {
 		t.Error(err)
+	}
+}
+
+// TestRowsThatCannotBeRead: a value of another type than any version writes is an error of the operation that reads it,
+// and not a row with less in it.
+func TestRowsThatCannotBeRead(t *testing.T) {
+	for _, c := range []struct {
+		damage string
+		read   func(s *Store) error
+	}{
+		{"UPDATE drive SET priority = 'x'", func(s *Store) error { _, err := s.ListJobs(t.Context(), false); return err }},
+		{"UPDATE drive SET priority = 'x'", func(s *Store) error { _, _, err := s.ReadJob(t.Context(), "a"); return err }},
+		{"UPDATE worker SET pid = 'x'", func(s *Store) error { _, err := s.ListWorkers(t.Context()); return err }},
+		{"UPDATE line SET wait = 'x'", func(s *Store) error { _, err := s.ListLines(t.Context(), journal.LineRange{}); return err }},
+		{"UPDATE record SET time = 'x'", func(s *Store) error {
+			for _, err := range s.Read(t.Context(), "a", journal.Range{}) {
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		}},
+	} {
+		s, err := Open(filepath.Join(t.TempDir(), "runs.db"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		fill(t, s)
+		worker := journal.Worker{ID: "w"}
+		if err := s.PutJob(t.Context(), journal.DriveJob{Thread: "a"}, -time.Hour); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.RenewJobs(t.Context(), worker, nil, time.Hour); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.read(s); err != nil {
+			t.Fatalf("before %s: %v", c.damage, err)
+		}
+		if _, err := s.w.conn.ExecContext(t.Context(), c.damage); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.read(s); err == nil {
+			t.Errorf("after %s nothing is wrong", c.damage)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestLinesOfOlderFilesForReading: the lines of schema 7 count, and those before it do not say what waits.
+func TestLinesOfOlderFilesForReading(t *testing.T) {
+	for schema, want := range map[int]string{6: "", 7: "waiting", version: "waiting"} {
+		path := filepath.Join(t.TempDir(), "runs.db")
+		s, err := Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fill(t, s)
+		filled := s.FillLine(t.Context(), journal.Line{Thread: "b", Order: "b", Status: "waiting"})
+		_, err = s.w.conn.ExecContext(t.Context(), fmt.Sprintf("PRAGMA user_version=%d", schema))
+		if err := errors.Join(filled, err, s.Close()); err != nil {
+			t.Fatal(err)
+		}
+		s, err = OpenReadOnly(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines, err := s.ListLines(t.Context(), journal.LineRange{})
+		if err != nil || len(lines) != 2 || lines[0].Thread != "b" || lines[0].Status != want {
+			t.Errorf("schema %d: %+v, %v", schema, lines, err)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }
