@@ -109,3 +109,39 @@ func TestEndsAndCachesAreChecked(t *testing.T) {
 		}
 	}
 }
+
+// garbledCache has an entry for everything, and none that can be read.
+type garbledCache struct{ graph.Cache }
+
+func (garbledCache) Get(context.Context, string) ([]byte, bool, error) {
+	return []byte{0xff}, true, nil
+}
+
+// A result that cannot be kept, or that was kept and cannot be read, fails the node: it is not taken for an empty one.
+func TestResultsThatACacheCannotKeep(t *testing.T) {
+	k := graph.Last[string]("k").WithCodec(graph.Codec[string]{
+		Tag:    "write only",
+		Encode: func([]byte, string) ([]byte, error) { return nil, errors.New("it cannot be stored") },
+		Decode: func([]byte) (string, error) { return "", nil },
+	})
+	x := graph.Last[int]("x")
+	for want, c := range map[string]struct {
+		cache graph.Cache
+		node  graph.Func
+	}{
+		`key "k": it cannot be stored`: {cache: &graph.MemoryCache{}, node: writes(k.Set("v"))},
+		"cache: ":                      {cache: garbledCache{}, node: idle},
+	} {
+		g := compile(t, graph.Def{
+			Name:  "kept",
+			Keys:  []graph.AnyKey{x, k},
+			Start: []string{"a"},
+			Nodes: []graph.Node{{Name: "a", Cache: &graph.CachePolicy{Keys: []graph.AnyKey{x}}, Run: c.node}},
+			Edges: []graph.Edge{edge("a", graph.End)},
+		})
+		res, err := (&graph.Runner{Graph: g, Cache: c.cache}).Invoke(t.Context(), graph.Input{})
+		if err == nil || res.Status != graph.Failed || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s, %v; want %q", res.Status, err, want)
+		}
+	}
+}

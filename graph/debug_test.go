@@ -202,3 +202,56 @@ func TestDebugAcceptsCodecsThatAreNotStable(t *testing.T) {
 		}
 	}
 }
+
+// With Debug, a codec that fails at any of its calls fails the run, and is named: nothing is compared with less than all
+// that there is.
+func TestDebugReportsEachFailureOfACodec(t *testing.T) {
+	errCodec := errors.New("the codec is out of order")
+	for _, what := range []string{"encode", "decode"} {
+		for at := 1; ; at++ {
+			left := at
+			fail := func(call string) error {
+				if call != what {
+					return nil
+				}
+				if left--; left == 0 {
+					return errCodec
+				}
+				return nil
+			}
+			k := graph.Last[string]("k").WithCodec(graph.Codec[string]{
+				Tag:    "counted",
+				Encode: func(dst []byte, v string) ([]byte, error) { return append(dst, v...), fail("encode") },
+				Decode: func(b []byte) (string, error) { return string(b), fail("decode") },
+			})
+			g := compile(t, graph.Def{
+				Name:  "counted",
+				Keys:  append(slices.Clone(all), k),
+				Start: []string{"a"},
+				Nodes: []graph.Node{
+					{Name: "a", Routes: []string{"b"}, Run: func(context.Context, graph.State) (graph.Update, error) {
+						return graph.Update{Writes: []graph.Write{k.Set("x")}, Send: []graph.Send{{To: "b", Overlay: []graph.Write{k.Set("y")}}}}, nil
+					}},
+					{Name: "b", Run: idle},
+					{Name: "c", Run: idle},
+				},
+				Edges: []graph.Edge{
+					branch("b", map[string]string{"c": "c"}, func(graph.State) string { return "c" }),
+					edge("c", graph.End),
+				},
+			})
+			_, err := debugged(g, journal.NewMemory()).Invoke(t.Context(), graph.Input{Thread: thread})
+			if left > 0 { // there were fewer calls
+				if err != nil || at < 6 {
+					t.Errorf("%s: %d calls, %v", what, at-1, err)
+				}
+				break
+			}
+			var modified *graph.ModifiedError
+			isModified := errors.As(err, &modified) && slices.Equal(modified.Keys, []string{"k"})
+			if !isModified && (err == nil || !strings.Contains(err.Error(), `key "k"`)) {
+				t.Errorf("call %d of %s has failed: %v", at, what, err)
+			}
+		}
+	}
+}

@@ -507,3 +507,64 @@ func TestTheEndIsWrittenWithTheStepOfFinally(t *testing.T) {
 		t.Errorf("the last append has %v, want %v", st.last, want)
 	}
 }
+
+// The time limit of a graph does not hold for its Finally, also in the drives that continue it.
+func TestFinallyThatAsksAfterTheTimeOfTheGraph(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := compile(t, graph.Def{
+			Name:    "late",
+			Timeout: time.Second,
+			Nodes: []graph.Node{
+				{Name: "work", Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
+					<-ctx.Done()
+					return graph.Update{}, context.Cause(ctx)
+				}},
+				{Name: "undo", Run: asks(func(string) { <-time.After(time.Minute) })},
+			},
+			Edges:   []graph.Edge{edge("work", graph.End)},
+			Start:   []string{"work"},
+			Finally: "undo",
+		})
+		r := kept(g)
+		res, err := start(t, r)
+		if res.Status != graph.Waiting || len(res.Questions) != 1 {
+			t.Fatal(res.Status, err)
+		}
+		res, err = resume(t, r, says("", "yes"))
+		if end := (*graph.EndingError)(nil); !errors.As(err, &end) || res.Status != graph.CleanedUp {
+			t.Errorf("the result is %s, %v", res.Status, err)
+		}
+	})
+}
+
+// A store that fails at any append ends the drive with its error, and another drive ends the run with its Finally.
+func TestFinallyAfterAStoreThatFailed(t *testing.T) {
+	t.Parallel()
+	for at := 1; ; at++ {
+		var done tally
+		failing := &shaky{Store: journal.NewMemory(), left: at}
+		r := &graph.Runner{Graph: newOrderGraph(t, &done, fails("no truck")), Store: failing, Executor: sequential{}}
+		res, err := r.Invoke(t.Context(), graph.Input{Thread: thread})
+		if !failing.failed {
+			if at < 10 {
+				t.Errorf("only %d calls", at)
+			}
+			return
+		}
+		if failing.looks && !errors.Is(err, errAway) { // the drive has looked again
+			continue
+		}
+		if !errors.Is(err, errAway) {
+			t.Fatalf("call %d: %s, %v", at, res.Status, err)
+		}
+		r.Store = failing.Store
+		res, err = r.InvokeResume(t.Context(), graph.Resume{Thread: thread})
+		if errors.Is(err, journal.ErrNoThread) {
+			res, err = start(t, r)
+		}
+		if end := (*graph.EndingError)(nil); !errors.As(err, &end) || res.Status != graph.CleanedUp || !slices.Equal(order.Get(res.State), []string{"undone"}) {
+			t.Errorf("call %d, then: %s, %v, %q", at, res.Status, err, order.Get(res.State))
+		}
+	}
+}

@@ -1,12 +1,15 @@
 package graph_test
 
 import (
+	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
 	"raddle.dev/graph"
 	"raddle.dev/graph/history"
+	"raddle.dev/graph/journal"
 )
 
 // damaged makes a thread as older versions left it: paused, with a value under the
@@ -130,5 +133,72 @@ func TestAnEditReadsOnlyWhatItFolds(t *testing.T) {
 	s, err := r.State(t.Context(), thread, 0)
 	if err != nil || n.Get(s) != 6 {
 		t.Errorf("n is %d, %v", n.Get(s), err)
+	}
+}
+
+// stubborn is a value that can be stored and not be read.
+type stubborn struct{}
+
+func (stubborn) MarshalJSON() ([]byte, error)  { return []byte("1"), nil }
+func (*stubborn) UnmarshalJSON(b []byte) error { return errors.New("it cannot be read: " + string(b)) }
+
+// What a task returned before others of its step had ended, and that cannot be read, ends a resume with an error that
+// says what it is: nothing of it is left out.
+func TestUndecodableResultsOfTasks(t *testing.T) {
+	graph.Register[stubborn]("graph_test.stubborn")
+	old := graph.Last[report]("k").WithCodec(graph.JSONCodec[report]())
+	broken := old.Set(report{"x", errors.New("boom")})
+	for name, c := range map[string]struct {
+		update graph.Update
+		want   string
+	}{
+		"a write":          {update: graph.Put(broken), want: `key "k"`},
+		"an overlay":       {update: graph.Update{Send: []graph.Send{{To: "x", Overlay: []graph.Write{broken}}}}, want: `key "k"`},
+		"the last overlay": {update: graph.Update{Send: []graph.Send{{To: "x"}, {To: "x", Overlay: []graph.Write{broken}}}}, want: `key "k"`},
+		"a halt":           {update: graph.Update{Halt: &graph.Halt{Value: stubborn{}}}, want: "it cannot be read: 1"},
+	} {
+		r := kept(compile(t, graph.Def{
+			Name:  "undecodable",
+			Keys:  append(slices.Clone(all), old),
+			Start: []string{"done", "ask"},
+			Nodes: []graph.Node{
+				{Name: "done", Routes: []string{"x"}, Run: func(context.Context, graph.State) (graph.Update, error) { return c.update, nil }},
+				{Name: "ask", Run: asker("a")},
+				{Name: "x", Run: idle},
+			},
+			Edges: []graph.Edge{edge("ask", graph.End), edge("x", graph.End)},
+		}))
+		res, err := start(t, r)
+		is(t, graph.Waiting, res, err)
+		res, err = resume(t, r, says("", "yes"))
+		if err == nil || res.Status != graph.Failed || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, %v", name, res.Status, err)
+		}
+	}
+}
+
+// A result of a task that is damaged ends a resume, and does not count as one without writes.
+func TestADamagedResultOfATask(t *testing.T) {
+	r := kept(parallel(t, say("done"), graph.Node{Name: "ask", Run: asker("a")}))
+	res, err := start(t, r)
+	is(t, graph.Waiting, res, err)
+	recs := journalOf(t, r.Store, thread)
+	damaged := 0
+	for i := range recs {
+		if recs[i].Kind == journal.KindTask {
+			damaged++
+			recs[i].Data = recs[i].Data[:len(recs[i].Data)-1]
+		}
+	}
+	if damaged != 1 {
+		t.Fatalf("%d tasks are recorded", damaged)
+	}
+	m := journal.NewMemory()
+	if err := m.Append(t.Context(), thread, 0, recs); err != nil {
+		t.Fatal(err)
+	}
+	r.Store = m
+	if res, err := resume(t, r, says("", "yes")); err == nil || res.Status == graph.Done {
+		t.Errorf("%v, %v", res.Status, err)
 	}
 }

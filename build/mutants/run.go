@@ -55,6 +55,7 @@ type testProgram struct {
 	dir     string // for temporary files
 	path    string
 	mutants []*mutant
+	numbers int                      // the number of each change is less
 	took    map[string]time.Duration // by test
 	kills   map[string]int           // how many changes each test has killed
 	grace   time.Duration            // what tests may take beyond six times of what they took without a change
@@ -67,20 +68,18 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"sync"
+	"sync/atomic"
 )
 
 var (
 	mutantNumber, _ = strconv.Atoi(os.Getenv("MUTANT_NUMBER"))
 	mutantDir       = os.Getenv("MUTANT_DIR")
-	mutantsReached  sync.Map
+	mutantsReached  [%d]atomic.Bool // by number: tests that count allocations must not see it
 )
 
 func mutantOn(number int) bool {
-	if mutantDir != "" {
-		if _, known := mutantsReached.LoadOrStore(number, true); !known {
-			os.WriteFile(filepath.Join(mutantDir, strconv.Itoa(number)), nil, 0o600)
-		}
+	if mutantDir != "" && mutantsReached[number].CompareAndSwap(false, true) {
+		os.WriteFile(filepath.Join(mutantDir, strconv.Itoa(number)), nil, 0o600)
 	}
 	return number == mutantNumber
 }
@@ -99,8 +98,11 @@ func (p *goPackage) compile(ctx context.Context, mutants []*mutant) (*testProgra
 	if err != nil {
 		return nil, err
 	}
-	t := &testProgram{pkg: p, dir: dir, path: filepath.Join(dir, "package.test"), mutants: slices.Clone(mutants), took: map[string]time.Duration{}, kills: map[string]int{},
+	t := &testProgram{pkg: p, dir: dir, path: filepath.Join(dir, "package.test"), mutants: slices.Clone(mutants), numbers: 1, took: map[string]time.Duration{}, kills: map[string]int{},
 		grace: 10 * time.Second}
+	for _, m := range mutants {
+		t.numbers = max(t.numbers, m.number+1)
+	}
 	for {
 		said, err := t.build(ctx)
 		if err == nil {
@@ -123,7 +125,7 @@ func (t *testProgram) build(ctx context.Context) (said string, err error) {
 		replaced[filepath.Join(t.pkg.Dir, name)] = path
 		return os.WriteFile(path, []byte(text), 0o600)
 	}
-	if err := write("zz_mutants.go", fmt.Sprintf(switchText, t.pkg.Name)); err != nil {
+	if err := write("zz_mutants.go", fmt.Sprintf(switchText, t.pkg.Name, t.numbers)); err != nil {
 		return "", err
 	}
 	for _, name := range t.pkg.GoFiles {

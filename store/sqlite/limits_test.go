@@ -63,13 +63,19 @@ func TestAppendAtTheLimits(t *testing.T) {
 		{2, 100, "conflict"},
 		{0, 1, "conflict"},
 	} {
-		err := s.Append(t.Context(), "a", c.after, make([]journal.Record, c.n))
-		switch {
-		case err == nil:
-			t.Errorf("%d records after %d are taken", c.n, c.after)
-		case c.want == "conflict" && !errors.Is(err, journal.ErrConflict) || c.want != "conflict" && !strings.Contains(err.Error(), c.want):
-			t.Errorf("%d records after %d: %v, want %s", c.n, c.after, err, c.want)
+		withLine := journal.WithLine(t.Context(), &journal.Line{Thread: "a", Order: "a", Status: "written"})
+		for _, ctx := range []context.Context{t.Context(), withLine} {
+			err := s.Append(ctx, "a", c.after, make([]journal.Record, c.n))
+			switch {
+			case err == nil:
+				t.Errorf("%d records after %d are taken", c.n, c.after)
+			case c.want == "conflict" && !errors.Is(err, journal.ErrConflict) || c.want != "conflict" && !strings.Contains(err.Error(), c.want):
+				t.Errorf("%d records after %d: %v, want %s", c.n, c.after, err, c.want)
+			}
 		}
+	}
+	if line, _, err := s.ReadLine(t.Context(), "a"); err != nil || line.Status != "" {
+		t.Errorf("records that were refused have written the line %+v (%v)", line, err)
 	}
 	after := int64(1)
 	for _, n := range []int{1, batchRows - 1, batchRows, batchRows + 1, 2 * batchRows, 2*batchRows + 1} {

@@ -149,3 +149,20 @@ func TestOpenReadOnly(t *testing.T) {
 		})
 	}
 }
+
+// TestOpenWhereTheDirectoryIsGone: a relative path means nothing in a working directory that was removed.
+func TestOpenWhereTheDirectoryIsGone(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "gone")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(dir)
+	if err := os.Remove(dir); err != nil {
+		t.Fatal(err)
+	}
+	for name, open := range map[string]func(path string) (*sqlite.Store, error){"Open": sqlite.Open, "OpenReadOnly": sqlite.OpenReadOnly} {
+		if s, err := open("runs.db"); err == nil || !strings.Contains(err.Error(), "getwd") {
+			t.Errorf("%s: %v, %v", name, s, err)
+		}
+	}
+}

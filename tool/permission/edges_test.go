@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"raddle.dev/internal/base/gitrepo"
 )
 
 // An edge is a call of a small function at its limits, with what it returns, as text.
@@ -182,6 +184,8 @@ func TestEdgesOfNames(t *testing.T) {
 		{"namesIn", namesIn("/h", nil, "${HOME}/x"), []string{"${HOME}/x", "HOME", "/x", "${HOME}/x", "/h/x", "/h/x"}},
 		{"namesIn", namesIn("", nil, "-ab/cd"), []string{"b/cd", "b/cd", "/cd"}},
 		{"namesIn", namesIn("", nil, "-ab=cd"), []string{"b=cd", "cd", "b=cd", "=cd", "cd"}},
+		{"namesIn", len(namesIn("", nil, strings.Repeat("a", longestPath-1))), 2},
+		{"namesIn", len(namesIn("", nil, strings.Repeat("a", longestPath))), 0},
 		{"unquotedSubstitution", unquotedSubstitution("a$"), false},
 		{"unescapeDouble", unescapeDouble(`a\$b\`), `a$b\`},
 		{"unescapeDouble", unescapeDouble(`a\b\\`), `a\b\`},
@@ -406,5 +410,252 @@ func TestConsentsThatCannotBeRead(t *testing.T) {
 	}
 	if known, err := good.HasConsent(filepath.Join(dir, "other"), ""); err != nil || known {
 		t.Error("nothing counts as a consent: ", known, err)
+	}
+}
+
+// What is not known of a directory or of a pattern counts as a match, each alone.
+func TestEdgesOfTrees(t *testing.T) {
+	t.Parallel()
+	other := pathPattern{exact: [][]string{{"other"}}, folded: [][]string{{"other"}}}
+	unclear := pathPattern{unclear: true}
+	whole := &subtree{paths: []string{"/w/a"}, links: []string{"/w/b"}, whole: true}
+	part := &subtree{paths: []string{"/w/a"}, links: []string{"/w/b"}}
+	checkEdges(t, []edge{
+		{"mayHold: nothing matches", whole.mayHold(other), false},
+		{"mayHold: a part was left out", part.mayHold(other), true},
+		{"mayHold: the pattern is unclear", whole.mayHold(unclear), true},
+		{"leadsTo: nothing matches", whole.leadsTo(other), false},
+		{"leadsTo: a part was left out", part.leadsTo(other), true},
+	})
+}
+
+// A flag that names a directory in all its forms.
+func TestEdgesOfTargets(t *testing.T) {
+	t.Parallel()
+	targets := func(name string, args ...string) (dirs []string) {
+		words := make([]word, len(args))
+		for i, a := range args {
+			words[i] = literalWord(a)
+		}
+		for _, dir := range targetDirs(name, words) {
+			dirs = append(dirs, dir.text)
+		}
+		return dirs
+	}
+	none := []string(nil)
+	checkEdges(t, []edge{
+		{"--", targets("cp", "--", "a", "b"), none},
+		{"--t", targets("cp", "--t", "a", "b"), []string{"a"}},
+		{"--t=", targets("cp", "--t=a", "b"), []string{"a"}},
+		{"--target-directory", targets("mv", "--target-directory", "a", "b"), []string{"a"}},
+		{"--target-directory, last", targets("mv", "b", "--target-directory"), none},
+		{"--times", targets("cp", "--times", "a"), none},
+		{"-t", targets("cp", "-t", "a", "b"), []string{"a"}},
+		{"-ta", targets("cp", "-ta", "b"), []string{"a"}},
+		{"-rt", targets("cp", "-rt", "a", "b"), []string{"a"}},
+		{"-rta=b", targets("cp", "-rta=b", "c"), []string{"a=b"}},
+		{"t", targets("cp", "t", "a"), none},
+		{"-r", targets("cp", "-r", "a"), none},
+		{"rsync", targets("rsync", "-t", "a", "b"), none},
+	})
+}
+
+// Which settings of a repository name programs. The rows with two conditions hold only if both do.
+func TestEdgesOfSettings(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		key, value string
+		want       bool
+	}{
+		{"submodule.lib.update", "!touch x", true},
+		{"submodule.lib.update", " !touch x", true},
+		{"submodule.lib.update", "rebase", false},
+		{"submodule.lib.url", "!touch x", false},
+		{"remote.origin.url", "ext::sh -c touch", true},
+		{"remote.origin.url", "https://example.com/x", false},
+		{"remote.origin.pushurl", "https://example.com/x", false},
+		{"branch.main.url", "ext::sh", false},
+		{"diff.tool", "x", true},
+		{"merge.tool", "x", true},
+		{"alias.st", "status", true},
+		{"x.somecommand", "x", true},
+		{"x.somecmd", "x", true},
+		{"x.somehook", "x", true},
+		{"x.vcs", "x", true},
+		{"user.name", "x", false},
+		{"include.path", "x", false},
+		{"includeif.onbranch:x.path", "x", false},
+		{"core.fsmonitor", "true", false},
+		{"core.fsmonitor", "FALSE", false},
+		{"remote.origin.promisor", "true", true},
+		{"remote.origin.promisor", "false", false},
+	} {
+		got := area{workspace: "/w"}.namesProgram(gitrepo.ConfigEntry{Key: c.key, Value: c.value, Scope: "local"})
+		if got != c.want {
+			t.Errorf("%s = %s: %t", c.key, c.value, got)
+		}
+	}
+}
+
+// Why a need passes that no rule is about, for each kind. A guess of a command says no more than the command.
+func TestEdgesOfGrounds(t *testing.T) {
+	t.Parallel()
+	p := &Policy{Trusted: func(name string) bool { return name == "trusted" }}
+	m := matcher{area: area{workspace: "/w"}}
+	harmless := "is known to be harmless here"
+	for _, c := range []struct {
+		n    need
+		by   Basis
+		want string
+	}{
+		{need{kind: command}, ByDefault, harmless},
+		{need{kind: writing, guess: true}, ByDefault, harmless},
+		{need{kind: writing}, ByMode, "may be changed in the mode " + string(ModeEdits)},
+		{need{kind: reading, paths: []string{"/w/a"}}, ByDefault, "is read in the workspace"},
+		{need{kind: reading, paths: []string{"/w/a"}, guess: true}, ByDefault, "is read in the workspace"},
+		{need{kind: reading, paths: []string{"/w/a", "/x"}}, ByDefault, "may be read, although it is not in the workspace"},
+		{need{kind: theCall}, ByDefault, "says what it touches, and that needs no question"},
+		{need{kind: theCall, opaque: true, changes: true, text: "trusted"}, ByTrust, "belongs to what a person has named or agreed to"},
+		{need{kind: theCall, opaque: true, changes: true, text: "other"}, ByDefault, "says that it only reads"},
+		{need{kind: theCall, opaque: true, text: "trusted"}, ByDefault, "says that it only reads"},
+		{need{kind: network}, ByDefault, "needs no question"},
+	} {
+		if g := p.groundOfDefault(m, c.n); g.By != c.by || g.Why != c.want {
+			t.Errorf("%+v: %v %q, want %v %q", c.n, g.By, g.Why, c.by, c.want)
+		}
+	}
+}
+
+// In a home directory only what is known to lie in a readable place is read without a look at its name, and what is not
+// known may be anything.
+func TestEdgesOfHomes(t *testing.T) {
+	t.Parallel()
+	m := matcher{
+		tool:     "any_tool",
+		home:     "/h",
+		area:     area{workspace: "/h", readable: []string{"/h/.agent"}, holdsHome: true},
+		patterns: map[string]pathPattern{},
+	}
+	for _, c := range []struct {
+		name string
+		n    need
+		asks bool
+	}{
+		{"a readable file", need{kind: reading, paths: []string{"/h/.agent/a"}}, false},
+		{"one that is written", need{kind: writing, paths: []string{"/h/.agent/a"}}, true},
+		{"one of several that is not readable", need{kind: reading, paths: []string{"/h/.agent/a", "/h/.ssh/a"}}, true},
+		{"a name that only the shell knows", need{kind: reading}, true},
+		{"a file that is not hidden", need{kind: reading, paths: []string{"/h/a"}}, false},
+		{"a guess", need{kind: reading, paths: []string{"/h/.ssh/a"}, guess: true}, false},
+		{"what asks already", need{kind: reading, paths: []string{"/h/.ssh/a"}, fallback: Ask}, false},
+		{"a command", need{kind: command}, false},
+	} {
+		if why := m.judgeHome(c.n); (why != "") != c.asks {
+			t.Errorf("%s: %q", c.name, why)
+		}
+	}
+}
+
+// Which arguments of a reader are files: a word that only the shell knows takes the place of one operand, and one that
+// may become any number of words takes none for sure.
+func TestEdgesOfFileArguments(t *testing.T) {
+	t.Parallel()
+	unknown := word{text: "$a", vague: true}
+	anyNumber := word{text: "$b", splits: true}
+	pattern := readOnlyRule{skip: 1}
+	args := func(texts ...any) (list []word) {
+		for _, text := range texts {
+			if w, isWord := text.(word); isWord {
+				list = append(list, w)
+			} else {
+				list = append(list, literalWord(text.(string)))
+			}
+		}
+		return list
+	}
+	files := func(list []word) string {
+		found, named := pattern.fileArguments(list)
+		var texts []string
+		for _, w := range found {
+			texts = append(texts, w.text)
+		}
+		return fmt.Sprintf("%q %t", texts, named)
+	}
+	checkEdges(t, []edge{
+		{"a pattern", files(args("a")), `[] false`},
+		{"a pattern and a file", files(args("a", "b")), `["b"] true`},
+		{"an unknown pattern", files(args(unknown)), `["$a"] false`},
+		{"an unknown pattern and an unknown file", files(args(unknown, unknown)), `["$a" "$a"] true`},
+		{"a pattern and an unknown file", files(args("a", unknown)), `["$a"] true`},
+		{"any number of words", files(args(anyNumber, anyNumber)), `["$b" "$b"] false`},
+	})
+}
+
+// A guarded place that holds the workspace, or the root, is in nearly every text, and so is not looked for.
+func TestEdgesOfProtectedTexts(t *testing.T) {
+	t.Parallel()
+	places := func(guarded, text string) (texts []string) {
+		for _, n := range (area{workspace: "/w/x", guarded: []string{guarded}}).protectedTexts([]string{"/w/x"}, text) {
+			texts = append(texts, n.text)
+		}
+		return texts
+	}
+	none := []string(nil)
+	checkEdges(t, []edge{
+		{"the root", places("/", "cat /etc/passwd"), none},
+		{"what holds the workspace", places("/w", "cat /w/x/a"), none},
+		{"the workspace", places("/w/x", "cat /w/x/a"), none},
+		{"in the workspace", places("/w/x/a", "cat /w/x/a"), []string{"/w/x/a"}},
+		{"in other letters", places("/w/x/a", "cat /W/X/A"), []string{"/w/x/a"}},
+		{"outside", places("/rules", "cat '/rules'"), []string{"/rules"}},
+		{"not named", places("/rules", "cat /other"), none},
+	})
+}
+
+// Whose repository it is that git uses: links are followed, and what names another place counts only where git keeps it.
+func TestEdgesOfRepositories(t *testing.T) {
+	t.Parallel()
+	base, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ws := filepath.Join(base, "ws")
+	link := filepath.Join(base, "link")
+	elsewhere := filepath.Join(base, "elsewhere")
+	linked := filepath.Join(elsewhere, "linked")
+	for _, dir := range []string{filepath.Join(ws, ".git"), linked} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(ws, link); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(linked, "gitdir"), []byte(filepath.Join(link, ".git")+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	worktree := func(key, origin, value string) []gitrepo.ConfigEntry {
+		return []gitrepo.ConfigEntry{{Key: key, Origin: origin, Value: value}}
+	}
+	config := filepath.Join(elsewhere, "config")
+	for name, c := range map[string]struct {
+		r    gitrepo.Repository
+		want bool
+	}{
+		"of the workspace":                 {gitrepo.Repository{Top: ws, Dir: filepath.Join(ws, ".git")}, true},
+		"through a link":                   {gitrepo.Repository{Top: link, Dir: filepath.Join(link, ".git")}, true},
+		"around the workspace":             {gitrepo.Repository{Top: base, Dir: filepath.Join(base, ".git")}, true},
+		"without a working tree":           {gitrepo.Repository{Dir: filepath.Join(ws, ".git")}, false},
+		"of another place":                 {gitrepo.Repository{Top: elsewhere, Dir: filepath.Join(elsewhere, ".git")}, false},
+		"with files elsewhere":             {gitrepo.Repository{Top: ws, Dir: elsewhere}, false},
+		"a linked working tree":            {gitrepo.Repository{Top: ws, Dir: linked}, true},
+		"a submodule":                      {gitrepo.Repository{Top: ws, Dir: elsewhere, Settings: worktree("core.worktree", config, "../ws")}, true},
+		"settings of another file":         {gitrepo.Repository{Top: ws, Dir: elsewhere, Settings: worktree("core.worktree", filepath.Join(base, "other"), ws)}, false},
+		"another setting":                  {gitrepo.Repository{Top: ws, Dir: elsewhere, Settings: worktree("core.editor", config, ws)}, false},
+		"a submodule of another directory": {gitrepo.Repository{Top: ws, Dir: elsewhere, Settings: worktree("core.worktree", config, base)}, false},
+	} {
+		if got := (area{workspace: ws}).ownsRepository(&c.r); got != c.want {
+			t.Errorf("%s: %t", name, got)
+		}
 	}
 }

@@ -1,18 +1,60 @@
 package permission
 
-import "testing"
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"strconv"
+	"testing"
+)
 
-// Every kind has a whole row, and one that has none fails closed: rules that deny or ask may match it, and nothing allows it.
+// Every kind that rule.go declares has a row, and every row is whole.
 func TestKindsAreComplete(t *testing.T) {
 	t.Parallel()
-	for _, k := range []needKind{theCall, command, reading, writing, network} {
-		row := k.row()
-		if row.kind != k || row.forbids == nil || row.covers == nil || row.grant == nil || row.changes == nil {
-			t.Errorf("the row of %q is not complete: %+v", k, row)
+	for _, k := range declaredKinds(t) {
+		if k.row().kind != k {
+			t.Errorf("the kind %q has no row in kindRows", k)
 		}
 	}
+	for _, row := range append(kindRows, unknownKind) {
+		if row.forbids == nil || row.covers == nil || row.grant == nil || row.changes == nil {
+			t.Errorf("the row of %q is not complete: %+v", row.kind, row)
+		}
+	}
+}
+
+// declaredKinds returns the values of the constants of type needKind.
+func declaredKinds(t *testing.T) (kinds []needKind) {
+	t.Helper()
+	f, err := parser.ParseFile(token.NewFileSet(), "rule.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ast.Inspect(f, func(n ast.Node) bool {
+		spec, ok := n.(*ast.ValueSpec)
+		if !ok {
+			return true
+		}
+		if typ, ok := spec.Type.(*ast.Ident); ok && typ.Name == "needKind" {
+			text, err := strconv.Unquote(spec.Values[0].(*ast.BasicLit).Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			kinds = append(kinds, needKind(text))
+		}
+		return true
+	})
+	if len(kinds) < 5 {
+		t.Fatalf("rule.go declares the kinds %q: this test does not find them all", kinds)
+	}
+	return kinds
+}
+
+// A kind without a row fails closed: rules that deny or ask may match it, and nothing allows it.
+func TestAKindWithoutARowIsNeverAllowed(t *testing.T) {
+	t.Parallel()
 	m := matcher{tool: "any_tool"}
-	n := need{kind: "secret", text: "KEY"}
+	n := need{kind: "no such kind", text: "KEY"}
 	for _, text := range []string{"any_tool(KEY)", "any_tool(*)"} {
 		r, err := ParseRule(text)
 		if err != nil {

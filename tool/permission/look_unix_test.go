@@ -112,3 +112,26 @@ func TestLooksUseTheEnvironmentOfCommands(t *testing.T) {
 		t.Errorf("without an environment, that of this process counts: %q", d.Reasons)
 	}
 }
+
+// A named pipe of the workspace is not read without a question: reading it may never end. Writing and other files are
+// not concerned.
+func TestPipesAsk(t *testing.T) {
+	r := newRoom(t)
+	if err := syscall.Mkfifo(filepath.Join(r.dir, "pipe"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]permission.Verdict{"pipe": permission.Ask, "a.txt": permission.Allow} {
+		d := decide(t, r.policy, fileTool("fs_cat", false), args(t, "path", path))
+		if d.Verdict != want || want == permission.Ask && !strings.Contains(strings.Join(d.Reasons, "\n"), "is a pipe, which may never end") {
+			t.Errorf("%s: %v %q", path, d.Verdict, d.Reasons)
+		}
+	}
+	outside := filepath.Join(filepath.Dir(r.dir), "pipe")
+	if err := syscall.Mkfifo(outside, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d := decide(t, r.policy, fileTool("fs_cat", false), args(t, "path", outside))
+	if d.Verdict != permission.Ask || !strings.Contains(strings.Join(d.Reasons, "\n"), "is outside the workspace") {
+		t.Errorf("outside: %v %q", d.Verdict, d.Reasons)
+	}
+}

@@ -619,6 +619,11 @@ func TestNamesOutsideAndEndlessReaders(t *testing.T) {
 		"[ -e /etc/passwd ]":                permission.Ask,
 		"test -d ../outside/x":              permission.Ask,
 		"[[ -f /etc/passwd ]]":              permission.Ask,
+		"[[ -e /etc/passwd ]]":              permission.Ask, // the first operator that looks at files
+		"[[ -s /etc/passwd ]]":              permission.Ask, // the last one
+		"[[ -n /etc/passwd ]]":              permission.Allow,
+		"[[ -s a.txt ]]":                    permission.Allow,
+		`echo "a <(b) >(c)"`:                permission.Allow, // in quotes it is text
 		"ls -LR .":                          permission.Ask,
 		"ls -R --dereference .":             permission.Ask,
 		"du -L":                             permission.Ask,
@@ -850,6 +855,27 @@ func TestGrounds(t *testing.T) {
 		}
 		if text := strings.Join(got, "; "); text != k.want {
 			t.Errorf("%s %s:\n%s\nwant\n%s", k.tool.Name, k.call.Args, text, k.want)
+		}
+	}
+}
+
+// A shell runs a script of any name: what follows it is no text that the shell runs.
+func TestScriptsWithNamesLikeFlags(t *testing.T) {
+	r := newRoom(t)
+	for text, want := range map[string]permission.Verdict{
+		"bash -c ls":        permission.Allow,
+		"bash -ec ls":       permission.Allow,
+		"bash xc ls":        permission.Ask,
+		"bash xec ls":       permission.Ask,
+		"bash +c ls":        permission.Ask,
+		"bash $x ls":        permission.Ask,
+		"bash -e -c ls":     permission.Ask,
+		"bash --rcfile c l": permission.Ask,
+		"bash -c":           permission.Ask,
+		"bash":              permission.Ask,
+	} {
+		if d := decide(t, r.policy, shellTool, args(t, "command", text)); d.Verdict != want {
+			t.Errorf("%s: %v %q, want %v", text, d.Verdict, d.Reasons, want)
 		}
 	}
 }
