@@ -31,6 +31,7 @@ type ragNode struct {
 	extractorPrompt string
 	graphHops       *int
 	driver          string
+	fusion          spec.Fusion
 }
 
 // defaultQuery is the query of a rag node that sets none.
@@ -44,7 +45,7 @@ var ragKind = &kind{
 		Optional: []string{
 			"query", "top_k", "embedding_model", "chunk_size", "chunk_overlap", "reranker_model",
 			"batch_size", "state_updates", "timeout", "extractor_model", "extractor_prompt",
-			"graph_hops", "driver",
+			"graph_hops", "driver", "fusion", "weights",
 		},
 		Scoped:      "output",
 		NotInBranch: true,
@@ -68,6 +69,7 @@ var ragKind = &kind{
 			extractorPrompt: m.ReadText("extractor_prompt", strictyaml.Optional),
 			graphHops:       m.ReadOptionalCount("graph_hops"),
 			driver:          m.ReadText("driver", strictyaml.Optional),
+			fusion:          spec.ReadFusion(m.Fields),
 		}
 	}}
 
@@ -146,9 +148,20 @@ func isZero(n *int) bool { return n != nil && *n == 0 }
 func (b *ragNode) needs(n *spec.Node) nodeNeeds {
 	return nodeNeeds{base: &knowledge{id: n.ID, documents: b.documents, sized: b.chunkOverlap != nil, driver: b.driver, options: rag.Options{
 		Model: b.embeddingModel, ChunkSize: valueOr(b.chunkSize, 0), ChunkOverlap: valueOr(b.chunkOverlap, 0),
-		TopK: valueOr(b.topK, 0), Batch: valueOr(b.batchSize, 0), RerankerModel: b.rerankerModel,
+		TopK: valueOr(b.topK, 0), Batch: valueOr(b.batchSize, 0), RerankerModel: b.rerankerModel, Fusion: fusionOf(b.fusion),
 		Extraction: rag.Extraction{Model: b.extractorModel, Prompt: b.extractorPrompt, Hops: b.graphHops},
 	}}}
+}
+
+// fusionOf returns how searches join their rankings; a weight that is not set has its default.
+func fusionOf(f spec.Fusion) rag.Fusion {
+	w := rag.DefaultWeights
+	for to, x := range map[*float64]*float64{&w.Meaning: f.Meaning, &w.Words: f.Words, &w.Entities: f.Entities} {
+		if x != nil {
+			*to = *x
+		}
+	}
+	return rag.Fusion{Method: rag.Method(f.Method), Weights: w}
 }
 
 func (b *ragNode) compile(*nodeCompiler, *graph.Node) error { return nil }

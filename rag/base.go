@@ -34,6 +34,8 @@ type Options struct {
 	ChunkOverlap int
 	// TopK is how many chunks a search returns if [SearchOptions] do not say; zero: [DefaultTopK].
 	TopK int
+	// Fusion says how searches join their rankings if [SearchOptions] do not say. The base does not keep it.
+	Fusion Fusion
 	// Batch is how many texts are embedded at a time; zero: [DefaultBatch].
 	Batch int
 	// Attempts is how often a batch is tried, one second apart at first and twice as long each time; zero:
@@ -150,6 +152,9 @@ func (o *Options) setDefaults() error {
 	set("top_k", &o.TopK, DefaultTopK)
 	set("batch_size", &o.Batch, DefaultBatch)
 	set("attempts", &o.Attempts, DefaultAttempts)
+	if err := o.Fusion.Validate(); err != nil {
+		problems = append(problems, err)
+	}
 	if err := o.Extraction.validateOptions(); err != nil {
 		problems = append(problems, err)
 	}

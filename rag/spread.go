@@ -37,7 +37,7 @@ type graphSearch struct {
 // rankByEntities ranks chunks by the entities that they mention. matches are the chunks that the words of the query
 // find.
 func (v *view) rankByEntities(ctx context.Context, tx *sql.Tx, l lookup, matches []keyword.Match) ([]uint32, error) {
-	s := graphSearch{tx: tx, v: v, top: l.top}
+	s := graphSearch{tx: tx, v: v, top: l.entityDepth()}
 	seeds, err := s.findNamedSeeds(ctx, l.query)
 	if err == nil && len(seeds) == 0 {
 		seeds, err = s.findMentionedSeeds(ctx, matches)

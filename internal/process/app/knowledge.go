@@ -130,7 +130,7 @@ func (k Knowledge) SearchBase(ctx context.Context, agent, id, query string, top 
 		return nil, failure.NewUsage("build it: raddle rag build "+agent, "the knowledge base '%s' is not built", f.ID)
 	}
 	r := k.process.newRetrieval(UIHooks{})
-	base, err := rag.Open(f.Store, rag.Options{Embedder: r.Embedder, Reranker: r.Reranker})
+	base, err := rag.Open(f.Store, rag.Options{Embedder: r.Embedder, Reranker: r.Reranker, Fusion: f.Fusion})
 	if err != nil {
 		return nil, err
 	}
