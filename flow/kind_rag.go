@@ -193,6 +193,15 @@ type Chunk struct {
 	Score  float64 `json:"score,omitempty"`
 }
 
+// NewChunks returns hits as chunks.
+func NewChunks(hits []rag.Hit) []Chunk {
+	chunks := make([]Chunk, len(hits))
+	for i, h := range hits {
+		chunks[i] = Chunk{Source: h.Path, Index: h.Chunk, Text: h.Text, Score: h.Score}
+	}
+	return chunks
+}
+
 // run searches the node's knowledge base with its query. The result is
 // recorded, so that a run that continues in another process uses the same one.
 func (b *ragNode) run(nr *nodeRun) error {
@@ -237,9 +246,11 @@ func searchBase(ctx context.Context, a *Agent, s SearchRequest) (Search, error) 
 		if err != nil {
 			return Search{}, err
 		}
-		found := Search{Node: s.Node, Query: a.host.redact(s.Query), Chunks: []Chunk{}}
-		for _, h := range hits {
-			found.Chunks = append(found.Chunks, Chunk{Source: a.host.redact(h.Path), Index: h.Chunk, Text: a.host.redact(h.Text), Score: h.Score})
+		found := Search{Node: s.Node, Query: a.host.redact(s.Query), Chunks: NewChunks(hits)}
+		for i := range found.Chunks {
+			c := &found.Chunks[i]
+			c.Source = a.host.redact(c.Source)
+			c.Text = a.host.redact(c.Text)
 		}
 		graph.Emit(ctx, SearchDone{found.Chunks})
 		return found, nil

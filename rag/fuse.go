@@ -45,8 +45,8 @@ type Weights struct {
 
 // DefaultWeights are the weights of searches that set none. What they were measured on is in docs/performance.md.
 var DefaultWeights = Weights{
-	Meaning:  0.7,
-	Words:    0.3,
+	Meaning:  0.6,
+	Words:    0.4,
 	Entities: 0.2,
 }
 

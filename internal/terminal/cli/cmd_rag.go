@@ -14,6 +14,7 @@ import (
 	"raddle.dev/internal/report/question"
 	"raddle.dev/internal/terminal/console"
 	"raddle.dev/internal/terminal/ending"
+	"raddle.dev/internal/terminal/ragview"
 )
 
 func newRagCommand(env *environment) *cobra.Command {
@@ -27,7 +28,7 @@ and updates what has changed; these commands do it without a run.`,
   raddle rag search examples/handbook "How many days of leave are there?"`,
 		Args: checkArgCount(0, 0, ""),
 	}
-	cmd.AddCommand(newRagBuildCommand(env), newRagStatusCommand(&env.opener), newRagSearchCommand(&env.opener), newRagRmCommand(&env.opener))
+	cmd.AddCommand(newRagBuildCommand(env), newRagStatusCommand(&env.opener), newRagSearchCommand(&env.opener), newRagEvalCommand(&env.opener), newRagRmCommand(&env.opener))
 	return cmd
 }
 
@@ -165,6 +166,21 @@ func chunksText(name func(source string) string, chunks []flow.Chunk) string {
 		fmt.Fprintf(&b, "%s, part %d\n  %s", name(c.Source), c.Index+1, strings.ReplaceAll(strings.TrimSpace(c.Text), "\n", "\n  "))
 	}
 	return b.String()
+}
+
+func newRagEvalCommand(op *opener) *cobra.Command {
+	var opts ragview.EvalOptions
+	cmd := newCommand(op, &opts, runRagEval, ragview.DescribeEval(&opts))
+	cmd.Args = checkArgCount(2, 2, "the knowledge base and the file of questions")
+	cmd.ValidArgsFunction = completeAgents(op)
+	addOutputFlag(cmd, &opts.Output, "write the result as `FORMAT`: text or json")
+	return cmd
+}
+
+func runRagEval(ctx context.Context, con *console.Console, p *app.Process, opts ragview.EvalOptions, args []string) error {
+	ctx, stop := signalContext(ctx)
+	defer stop()
+	return opts.RunEval(ctx, con, p, args)
 }
 
 // ragRmOptions are the flags of "rag rm".
