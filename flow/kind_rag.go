@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 
 	"raddle.dev/flow/check"
@@ -191,13 +193,25 @@ type Chunk struct {
 	Index  int     `json:"index"` // of the chunk in its document, starting with 0
 	Text   string  `json:"text"`
 	Score  float64 `json:"score,omitempty"`
+	// Place is where the chunk stands in its document.
+	Place rag.Place `json:"place,omitzero"`
+}
+
+// FormatPart returns the number of the chunk in its document, from one, with its place there if that is known: as in
+// "3 (page 2)".
+func (c *Chunk) FormatPart() string {
+	part := strconv.Itoa(c.Index + 1)
+	if place := c.hit().FormatPlace(); place != "" {
+		part += " (" + place + ")"
+	}
+	return part
 }
 
 // NewChunks returns hits as chunks.
 func NewChunks(hits []rag.Hit) []Chunk {
 	chunks := make([]Chunk, len(hits))
 	for i, h := range hits {
-		chunks[i] = Chunk{Source: h.Path, Index: h.Chunk, Text: h.Text, Score: h.Score}
+		chunks[i] = Chunk{Source: h.Path, Index: h.Chunk, Text: h.Text, Score: h.Score, Place: h.Place}
 	}
 	return chunks
 }
@@ -224,7 +238,7 @@ func (b *ragNode) run(nr *nodeRun) error {
 	default:
 		return newChainError(fmt.Sprintf("rag node '%s' retrieval failed", nr.node.ID), err)
 	}
-	hits := found.ragHits()
+	hits := found.Hits()
 	sources := []any{}
 	for _, s := range rag.SourcePaths(hits) {
 		sources = append(sources, s)
@@ -251,10 +265,21 @@ func searchBase(ctx context.Context, a *Agent, s SearchRequest) (Search, error) 
 			c := &found.Chunks[i]
 			c.Source = a.host.redact(c.Source)
 			c.Text = a.host.redact(c.Text)
+			c.Place = redactPlace(c.Place, a.host.redact)
 		}
 		graph.Emit(ctx, SearchDone{found.Chunks})
 		return found, nil
 	})
+}
+
+// redactPlace removes secrets from the texts of a place.
+func redactPlace(p rag.Place, redact func(string) string) rag.Place {
+	p.Sheet = redact(p.Sheet)
+	p.Headings = slices.Clone(p.Headings)
+	for i, heading := range p.Headings {
+		p.Headings[i] = redact(heading)
+	}
+	return p
 }
 
 // findHits searches a base, inside of what the host puts around searches.
@@ -268,10 +293,16 @@ func findHits(ctx context.Context, a *Agent, s SearchRequest) ([]rag.Hit, error)
 	return search(ctx, s)
 }
 
-func (r *Search) ragHits() []rag.Hit {
-	hits := make([]rag.Hit, len(r.Chunks))
-	for i, c := range r.Chunks {
-		hits[i] = rag.Hit{Path: c.Source, Chunk: c.Index, Text: c.Text, Score: c.Score}
+// Hits returns the chunks as a search returned them, without metadata.
+func (s *Search) Hits() []rag.Hit {
+	hits := make([]rag.Hit, len(s.Chunks))
+	for i, c := range s.Chunks {
+		hits[i] = c.hit()
 	}
 	return hits
+}
+
+// hit returns the chunk as a search returned it, without metadata.
+func (c *Chunk) hit() rag.Hit {
+	return rag.Hit{Path: c.Source, Chunk: c.Index, Text: c.Text, Score: c.Score, Place: c.Place}
 }

@@ -63,6 +63,7 @@ type Settings struct {
 	RerankerModel string   `json:"reranker_model,omitempty"`
 	Sources       []string `json:"sources"`
 	Dimensions    int      `json:"dimensions,omitempty"` // length of the vectors; zero: there are none
+	Places        bool     `json:"places,omitempty"`     // where chunks stand is kept: a build of this version began it
 	NameParts     bool     `json:"name_parts,omitempty"` // parts of names are indexed: a build of this version has been
 
 	ExtractorModel  string `json:"extractor_model,omitempty"` // model that extracted entities; empty: there are none

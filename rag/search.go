@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -30,6 +31,7 @@ type Hit struct {
 	// Score is that of the ranking that decided, higher is better; it compares with the hits of the same search only.
 	Score    float64
 	Metadata map[string]string // of the document
+	Place    Place             // where it stands in the document
 }
 
 // Search returns the chunks that match query best, best first. It sees one published state of the base, even if a build
@@ -272,11 +274,14 @@ func (v *view) rankByVectors(ctx context.Context, tx *sql.Tx, questions [][]floa
 }
 
 func readHit(ctx context.Context, tx *sql.Tx, id int64) (h Hit, err error) {
-	var metadata string
-	err = tx.QueryRowContext(ctx, `SELECT d.path, d.metadata, c.place, c.text FROM chunk c JOIN document d ON d.id = c.document WHERE c.id = ?`,
-		id).Scan(&h.Path, &metadata, &h.Chunk, &h.Text)
+	var metadata, stands string
+	err = tx.QueryRowContext(ctx, `SELECT d.path, d.metadata, c.place, c.text, c.stands FROM chunk c JOIN document d ON d.id = c.document WHERE c.id = ?`,
+		id).Scan(&h.Path, &metadata, &h.Chunk, &h.Text, &stands)
 	if err == nil {
 		err = json.Unmarshal([]byte(metadata), &h.Metadata)
+	}
+	if err == nil && stands != "" {
+		err = json.Unmarshal([]byte(stands), &h.Place)
 	}
 	return h, err
 }
@@ -310,16 +315,36 @@ func (b *Base) rerankHits(ctx context.Context, model, query string, hits []Hit, 
 	return out, nil
 }
 
-// FormatContext returns hits as text for a model: each under its source, separated by blank lines.
+// FormatContext returns hits as text for a model: each under its source and its place there, separated by blank lines.
 func FormatContext(hits []Hit) string {
 	var b strings.Builder
 	for i, h := range hits {
 		if i > 0 {
 			b.WriteString("\n\n")
 		}
-		b.WriteString("[Source: " + h.Path + "]\n" + h.Text)
+		b.WriteString("[Source: " + h.Citation() + "]\n" + h.Text)
 	}
 	return b.String()
+}
+
+// Citation returns the path of a hit's document and its place there, as in "handbook/leave.pdf, page 3".
+func (h Hit) Citation() string {
+	if place := h.FormatPlace(); place != "" {
+		return h.Path + ", " + place
+	}
+	return h.Path
+}
+
+// proseFormats are the extensions of texts that are not cited by their lines.
+var proseFormats = []string{"", ".txt", ".text", ".md", ".mkd", ".markdown", ".rst", ".adoc", ".org", ".tex"}
+
+// FormatPlace returns the place of a hit for people and models, without the lines of prose; "": nothing is known.
+func (h Hit) FormatPlace() string {
+	place := h.Place
+	if slices.Contains(proseFormats, strings.ToLower(filepath.Ext(h.Path))) {
+		place.Line = 0
+	}
+	return place.String()
 }
 
 // SourcePaths returns the paths of hits, each once, in the order of their first hits. The result is never nil.

@@ -116,6 +116,9 @@ func knowledgeLine(short func(string) string, k app.KnowledgeBase) string {
 	if k.ExtractorModel != "" {
 		line += fmt.Sprintf(", %d entities and %d relations by %s", k.Entities, k.Relations, k.ExtractorModel)
 	}
+	if !k.Places && k.BaseFile.Path != k.Store {
+		line += ", without the places of passages (raddle rag build --rebuild AGENT)"
+	}
 	if k.Pending > 0 {
 		line += fmt.Sprintf("; a build was stopped with %d documents ready", k.Pending)
 	}
@@ -163,7 +166,7 @@ func chunksText(name func(source string) string, chunks []flow.Chunk) string {
 		if i > 0 {
 			b.WriteString("\n\n")
 		}
-		fmt.Fprintf(&b, "%s, part %d\n  %s", name(c.Source), c.Index+1, strings.ReplaceAll(strings.TrimSpace(c.Text), "\n", "\n  "))
+		fmt.Fprintf(&b, "%s, part %s\n  %s", name(c.Source), c.FormatPart(), strings.ReplaceAll(strings.TrimSpace(c.Text), "\n", "\n  "))
 	}
 	return b.String()
 }
