@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"raddle.dev/rag/load"
 	"raddle.dev/rag/split"
@@ -193,6 +194,7 @@ type preparedDocument struct {
 	entry    load.Entry
 	hash     string
 	metadata map[string]string
+	date     time.Time // zero: not known
 	chunks   []placedChunk
 	at       int // in order
 }
@@ -304,7 +306,7 @@ func (w *builder) prepareEntry(ctx context.Context, e load.Entry) (chunks int, w
 	if err != nil {
 		return 0, "", errors.Join(err, w.recordRefusal(ctx, e.Path, file.Hash, err))
 	}
-	p := preparedDocument{entry: e, hash: file.Hash, metadata: doc.Metadata, at: len(w.order)}
+	p := preparedDocument{entry: e, hash: file.Hash, metadata: doc.Metadata, date: doc.Date, at: len(w.order)}
 	placer := newPlacer(doc)
 	for _, c := range split.Chunks(doc.Text, split.Options{
 		Size: w.settings.ChunkSize, Overlap: w.settings.ChunkOverlap, Separators: split.Separators(doc.Ext)}) {

@@ -122,6 +122,7 @@ CREATE TABLE unread (
 // schema5 is the schema that version 5 added.
 const schema5 = `
 ALTER TABLE chunk ADD COLUMN stands TEXT NOT NULL DEFAULT ''; -- where it stands in its document, as JSON; empty: not known
+ALTER TABLE document ADD COLUMN date INTEGER NOT NULL DEFAULT 0; -- milliseconds since 1970; 0: not known
 `
 
 // schemas are the statements that each version has added. The first version is the first of them.

@@ -21,6 +21,8 @@ type SearchOptions struct {
 	TopK int
 	// Fusion says how the rankings are joined; nil: as Options.Fusion says.
 	Fusion *Fusion
+	// Filter says in which documents to look. Words count as rare as they are in the whole base.
+	Filter Filter
 }
 
 // A Hit is a chunk that was found.
@@ -60,7 +62,7 @@ func (b *Base) runSearch(ctx context.Context, query string, o SearchOptions) ([]
 	if o.Fusion != nil {
 		fusion = *o.Fusion
 	}
-	if err := fusion.Validate(); err != nil {
+	if err := errors.Join(fusion.Validate(), o.Filter.Validate()); err != nil {
 		return nil, err
 	}
 	l := lookup{
@@ -77,7 +79,7 @@ func (b *Base) runSearch(ctx context.Context, query string, o SearchOptions) ([]
 	}
 	var hits []Hit
 	err = b.runReadOnly(ctx, func(tx *sql.Tx) error {
-		hits, err = b.findHits(ctx, tx, l)
+		hits, err = b.findHits(ctx, tx, l, o.Filter)
 		return err
 	})
 	if err != nil || l.fusion.Method != ByModel || len(hits) == 0 {
@@ -121,6 +123,7 @@ type lookup struct {
 	top       int
 	settings  Settings
 	fusion    Fusion // resolved
+	kept      []bool // the chunks that the filter leaves; nil: all
 }
 
 // depth is how many chunks of the rankings by meaning and by words the search reads.
@@ -144,9 +147,12 @@ func (l *lookup) entityDepth() int {
 
 // findHits returns the best chunks with their scores, at most l.top. For ByModel it returns all that the reranker
 // orders: first those of vectors, then those of words, each once.
-func (b *Base) findHits(ctx context.Context, tx *sql.Tx, l lookup) ([]Hit, error) {
+func (b *Base) findHits(ctx context.Context, tx *sql.Tx, l lookup, filter Filter) ([]Hit, error) {
 	v, err := b.currentView(ctx, tx)
 	if err != nil {
+		return nil, err
+	}
+	if l.kept, err = v.chunksOf(ctx, tx, filter); err != nil {
 		return nil, err
 	}
 	lists, err := v.rankChunks(ctx, tx, l)
@@ -203,7 +209,7 @@ func (v *view) rankChunks(ctx context.Context, tx *sql.Tx, l lookup) (lists []ra
 		if err := v.readVectors(ctx, tx); err != nil {
 			return nil, err
 		}
-		near, err := v.rankByVectors(ctx, tx, l.questions, depth)
+		near, err := v.rankByVectors(ctx, tx, l, depth)
 		if err != nil {
 			return nil, err
 		}
@@ -217,7 +223,7 @@ func (v *view) rankChunks(ctx context.Context, tx *sql.Tx, l lookup) (lists []ra
 	if related {
 		most = max(most, 2*l.entityDepth()) // where the search by entities may begin
 	}
-	matches, err := v.rankByWords(ctx, tx, l.query, most)
+	matches, err := v.rankByWords(ctx, tx, l, most)
 	if err != nil {
 		return nil, err
 	}
@@ -251,11 +257,11 @@ func newRanking(weight float64, matches []keyword.Match) ranking[uint32] {
 }
 
 // rankByVectors ranks the chunks by the best of their cosines to the questions.
-func (v *view) rankByVectors(ctx context.Context, tx *sql.Tx, questions [][]float32, top int) ([]keyword.Match, error) {
+func (v *view) rankByVectors(ctx context.Context, tx *sql.Tx, l lookup, top int) ([]keyword.Match, error) {
 	var ids []uint32
 	scores := map[uint32]float64{}
-	for _, q := range questions {
-		matches, err := v.rankByVector(ctx, tx, q, top)
+	for _, q := range l.questions {
+		matches, err := v.rankByVector(ctx, tx, q, top, l.kept)
 		if err != nil {
 			return nil, err
 		}

@@ -58,8 +58,12 @@ func (w *builder) storeDocument(ctx context.Context, tx *sql.Tx, p preparedDocum
 	if err == nil || !errors.Is(err, sql.ErrNoRows) {
 		return id, err // another process has stored the same version
 	}
-	res, err := tx.ExecContext(ctx, "INSERT INTO document (path, source, hash, recipe, metadata, place, live) VALUES (?, ?, ?, ?, ?, 0, 0)",
-		p.entry.Path, p.entry.Source, p.hash, w.recipe, string(metadata))
+	date := int64(0)
+	if !p.date.IsZero() {
+		date = p.date.UnixMilli()
+	}
+	res, err := tx.ExecContext(ctx, "INSERT INTO document (path, source, hash, recipe, metadata, date, place, live) VALUES (?, ?, ?, ?, ?, ?, 0, 0)",
+		p.entry.Path, p.entry.Source, p.hash, w.recipe, string(metadata), date)
 	if err != nil {
 		return 0, err
 	}

@@ -118,8 +118,9 @@ type Entry struct {
 type File struct {
 	Hash string // changes when the bytes, or the command that reads them, change
 
-	entry Entry
-	data  []byte
+	entry   Entry
+	data    []byte
+	changed time.Time // zero: not known
 }
 
 // A Document is the text of a file.
@@ -128,6 +129,9 @@ type Document struct {
 	Ext      string // decides how to cut it: an extension without its dot
 	Warning  string // a warning about the quality of the text; empty: there is none
 	Metadata map[string]string
+	// Date is the date of the document; zero: not known. It is that of its metadata, of its front matter or of the head
+	// of a message, else when its file was changed.
+	Date time.Time
 	// Lines says that the lines of Text are those of the file.
 	Lines bool
 	// Marks say where in the file parts of Text stand, in the order of Text; nil: nothing is known.
@@ -257,12 +261,14 @@ var versions = map[string]string{
 
 // Read returns the bytes of the document. It may block on a network.
 func (e Entry) Read(ctx context.Context) (*File, error) {
+	var changed time.Time
 	if e.fetch != nil {
 		got, err := e.fetch(ctx)
 		if err != nil {
 			return nil, err
 		}
 		e.data = got.data
+		changed = got.changed
 		e.ext = got.ext
 	}
 	h := sha256.New()
@@ -272,7 +278,7 @@ func (e Entry) Read(ctx context.Context) (*File, error) {
 	} else {
 		h.Write([]byte(versions[e.ext]))
 	}
-	return &File{Hash: hex.EncodeToString(h.Sum(nil)), entry: e, data: e.data}, nil
+	return &File{Hash: hex.EncodeToString(h.Sum(nil)), entry: e, data: e.data, changed: changed}, nil
 }
 
 // A sourceSpec is a source after parsing.

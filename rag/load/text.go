@@ -20,6 +20,7 @@ func (f *File) Text(ctx context.Context) (Document, error) {
 	doc, err := f.readText(ctx)
 	if err == nil {
 		doc.Warning = joinNotes(doc.Warning, longWordsWarning(doc.Text))
+		doc.Date = f.findDate(&doc)
 	}
 	return doc, err
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"raddle.dev/flow"
 	"raddle.dev/internal/base/term"
 	"raddle.dev/internal/process/app"
 	"raddle.dev/internal/report/progress"
@@ -131,44 +130,19 @@ func knowledgeLine(short func(string) string, k app.KnowledgeBase) string {
 	return line
 }
 
-// ragSearchOptions are the flags of "rag search".
-type ragSearchOptions struct {
-	node, output string
-	top          int
-}
-
 func newRagSearchCommand(op *opener) *cobra.Command {
-	var opts ragSearchOptions
-	cmd := newCommand(op, &opts, runRagSearch, &cobra.Command{
-		Use: "search AGENT QUERY...", Short: "Show the parts of documents that best match a query",
-		Args: checkArgCount(2, -1, "the agent and the query"), ValidArgsFunction: completeAgents(op),
-	})
-	cmd.Flags().StringVar(&opts.node, "node", "", "the `ID` of the rag node, if the agent has several")
-	cmd.Flags().IntVar(&opts.top, "top", 0, "show `N` passages; 0: the knowledge base's top_k")
-	addOutputFlag(cmd, &opts.output, "write it as `FORMAT`: text or json")
+	var opts ragview.SearchOptions
+	cmd := newCommand(op, &opts, runRagSearch, ragview.DescribeSearch(&opts))
+	cmd.Args = checkArgCount(1, -1, "the knowledge base and the queries")
+	cmd.ValidArgsFunction = completeAgents(op)
+	addOutputFlag(cmd, &opts.Output, "write it as `FORMAT`: text or json")
 	return cmd
 }
 
-func runRagSearch(ctx context.Context, con *console.Console, p *app.Process, opts ragSearchOptions, args []string) error {
-	chunks, err := p.Knowledge().SearchBase(ctx, args[0], opts.node, strings.Join(args[1:], " "), opts.top)
-	if err != nil {
-		return err
-	}
-	return con.PrintResult(opts.output, chunks, func() string {
-		return chunksText(func(source string) string { return con.Out.Name(p.Dirs.ShortPath(source)) }, chunks)
-	})
-}
-
-// chunksText shows chunks under the names of their documents.
-func chunksText(name func(source string) string, chunks []flow.Chunk) string {
-	var b strings.Builder
-	for i, c := range chunks {
-		if i > 0 {
-			b.WriteString("\n\n")
-		}
-		fmt.Fprintf(&b, "%s, part %s\n  %s", name(c.Source), c.FormatPart(), strings.ReplaceAll(strings.TrimSpace(c.Text), "\n", "\n  "))
-	}
-	return b.String()
+func runRagSearch(ctx context.Context, con *console.Console, p *app.Process, opts ragview.SearchOptions, args []string) error {
+	ctx, stop := signalContext(ctx)
+	defer stop()
+	return opts.RunSearch(ctx, con, p, args)
 }
 
 func newRagEvalCommand(op *opener) *cobra.Command {
