@@ -366,6 +366,11 @@ func nodeData(n *spec.Node) *jsonvalue.Object {
 			"reranker_model", maybe(b.rerankerModel), "batch_size", count(b.batchSize), "timeout", int64(b.timeout),
 			"extractor_model", maybe(b.extractorModel), "extractor_prompt", maybe(b.extractorPrompt),
 			"graph_hops", count(b.graphHops), "driver", maybe(b.driver))
+		if f := b.fusion; f != (spec.Fusion{}) {
+			weights := jsonvalue.NewObject()
+			put(weights, "meaning", number(f.Meaning), "words", number(f.Words), "entities", number(f.Entities))
+			put(o, "fusion", maybe(f.Method), "weights", weights)
+		}
 	}
 	return o
 }

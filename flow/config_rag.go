@@ -40,7 +40,7 @@ func (c *conversation) withDocuments(ctx context.Context, prompt string) (string
 		return prompt, err
 	}
 	template := cmp.Or(a.host.Retrieval.Template, defaultRAGTemplate)
-	hits := found.ragHits()
+	hits := found.Hits()
 	return c.agent.host.redact(strings.NewReplacer(
 		"__CONTEXT__", rag.FormatContext(hits),
 		"__SOURCES__", "- "+strings.Join(rag.SourcePaths(hits), "\n- "),
@@ -66,8 +66,9 @@ func usesDocuments(a *Agent) bool {
 // queryTool returns a tool with which a model searches the agent's documents.
 func queryTool(a *Agent) tool.Tool {
 	type chunk struct {
-		Text   string `json:"text"`
-		Source string `json:"source"`
+		Text   string    `json:"text"`
+		Source string    `json:"source"`
+		Place  rag.Place `json:"place,omitzero"`
 	}
 	type result struct {
 		Name   string  `json:"rag_name"`
@@ -97,7 +98,7 @@ func queryTool(a *Agent) tool.Tool {
 			}
 			r := result{Name: a.Name, Count: len(hits), Chunks: []chunk{}}
 			for _, h := range hits {
-				r.Chunks = append(r.Chunks, chunk{h.Text, h.Path})
+				r.Chunks = append(r.Chunks, chunk{h.Text, h.Path, h.Place})
 			}
 			return tool.JSONResult(r), nil
 		},

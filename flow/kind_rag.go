@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 
 	"raddle.dev/flow/check"
@@ -31,6 +33,7 @@ type ragNode struct {
 	extractorPrompt string
 	graphHops       *int
 	driver          string
+	fusion          spec.Fusion
 }
 
 // defaultQuery is the query of a rag node that sets none.
@@ -44,7 +47,7 @@ var ragKind = &kind{
 		Optional: []string{
 			"query", "top_k", "embedding_model", "chunk_size", "chunk_overlap", "reranker_model",
 			"batch_size", "state_updates", "timeout", "extractor_model", "extractor_prompt",
-			"graph_hops", "driver",
+			"graph_hops", "driver", "fusion", "weights",
 		},
 		Scoped:      "output",
 		NotInBranch: true,
@@ -68,6 +71,7 @@ var ragKind = &kind{
 			extractorPrompt: m.ReadText("extractor_prompt", strictyaml.Optional),
 			graphHops:       m.ReadOptionalCount("graph_hops"),
 			driver:          m.ReadText("driver", strictyaml.Optional),
+			fusion:          spec.ReadFusion(m.Fields),
 		}
 	}}
 
@@ -146,9 +150,20 @@ func isZero(n *int) bool { return n != nil && *n == 0 }
 func (b *ragNode) needs(n *spec.Node) nodeNeeds {
 	return nodeNeeds{base: &knowledge{id: n.ID, documents: b.documents, sized: b.chunkOverlap != nil, driver: b.driver, options: rag.Options{
 		Model: b.embeddingModel, ChunkSize: valueOr(b.chunkSize, 0), ChunkOverlap: valueOr(b.chunkOverlap, 0),
-		TopK: valueOr(b.topK, 0), Batch: valueOr(b.batchSize, 0), RerankerModel: b.rerankerModel,
+		TopK: valueOr(b.topK, 0), Batch: valueOr(b.batchSize, 0), RerankerModel: b.rerankerModel, Fusion: fusionOf(b.fusion),
 		Extraction: rag.Extraction{Model: b.extractorModel, Prompt: b.extractorPrompt, Hops: b.graphHops},
 	}}}
+}
+
+// fusionOf returns how searches join their rankings; a weight that is not set has its default.
+func fusionOf(f spec.Fusion) rag.Fusion {
+	w := rag.DefaultWeights
+	for to, x := range map[*float64]*float64{&w.Meaning: f.Meaning, &w.Words: f.Words, &w.Entities: f.Entities} {
+		if x != nil {
+			*to = *x
+		}
+	}
+	return rag.Fusion{Method: rag.Method(f.Method), Weights: w}
 }
 
 func (b *ragNode) compile(*nodeCompiler, *graph.Node) error { return nil }
@@ -178,6 +193,27 @@ type Chunk struct {
 	Index  int     `json:"index"` // of the chunk in its document, starting with 0
 	Text   string  `json:"text"`
 	Score  float64 `json:"score,omitempty"`
+	// Place is where the chunk stands in its document.
+	Place rag.Place `json:"place,omitzero"`
+}
+
+// FormatPart returns the number of the chunk in its document, from one, with its place there if that is known: as in
+// "3 (page 2)".
+func (c *Chunk) FormatPart() string {
+	part := strconv.Itoa(c.Index + 1)
+	if place := c.hit().FormatPlace(); place != "" {
+		part += " (" + place + ")"
+	}
+	return part
+}
+
+// NewChunks returns hits as chunks.
+func NewChunks(hits []rag.Hit) []Chunk {
+	chunks := make([]Chunk, len(hits))
+	for i, h := range hits {
+		chunks[i] = Chunk{Source: h.Path, Index: h.Chunk, Text: h.Text, Score: h.Score, Place: h.Place}
+	}
+	return chunks
 }
 
 // run searches the node's knowledge base with its query. The result is
@@ -202,7 +238,7 @@ func (b *ragNode) run(nr *nodeRun) error {
 	default:
 		return newChainError(fmt.Sprintf("rag node '%s' retrieval failed", nr.node.ID), err)
 	}
-	hits := found.ragHits()
+	hits := found.Hits()
 	sources := []any{}
 	for _, s := range rag.SourcePaths(hits) {
 		sources = append(sources, s)
@@ -224,13 +260,26 @@ func searchBase(ctx context.Context, a *Agent, s SearchRequest) (Search, error) 
 		if err != nil {
 			return Search{}, err
 		}
-		found := Search{Node: s.Node, Query: a.host.redact(s.Query), Chunks: []Chunk{}}
-		for _, h := range hits {
-			found.Chunks = append(found.Chunks, Chunk{Source: a.host.redact(h.Path), Index: h.Chunk, Text: a.host.redact(h.Text), Score: h.Score})
+		found := Search{Node: s.Node, Query: a.host.redact(s.Query), Chunks: NewChunks(hits)}
+		for i := range found.Chunks {
+			c := &found.Chunks[i]
+			c.Source = a.host.redact(c.Source)
+			c.Text = a.host.redact(c.Text)
+			c.Place = redactPlace(c.Place, a.host.redact)
 		}
 		graph.Emit(ctx, SearchDone{found.Chunks})
 		return found, nil
 	})
+}
+
+// redactPlace removes secrets from the texts of a place.
+func redactPlace(p rag.Place, redact func(string) string) rag.Place {
+	p.Sheet = redact(p.Sheet)
+	p.Headings = slices.Clone(p.Headings)
+	for i, heading := range p.Headings {
+		p.Headings[i] = redact(heading)
+	}
+	return p
 }
 
 // findHits searches a base, inside of what the host puts around searches.
@@ -244,10 +293,16 @@ func findHits(ctx context.Context, a *Agent, s SearchRequest) ([]rag.Hit, error)
 	return search(ctx, s)
 }
 
-func (r *Search) ragHits() []rag.Hit {
-	hits := make([]rag.Hit, len(r.Chunks))
-	for i, c := range r.Chunks {
-		hits[i] = rag.Hit{Path: c.Source, Chunk: c.Index, Text: c.Text, Score: c.Score}
+// Hits returns the chunks as a search returned them, without metadata.
+func (s *Search) Hits() []rag.Hit {
+	hits := make([]rag.Hit, len(s.Chunks))
+	for i, c := range s.Chunks {
+		hits[i] = c.hit()
 	}
 	return hits
+}
+
+// hit returns the chunk as a search returned it, without metadata.
+func (c *Chunk) hit() rag.Hit {
+	return rag.Hit{Path: c.Source, Chunk: c.Index, Text: c.Text, Score: c.Score, Place: c.Place}
 }

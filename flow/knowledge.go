@@ -188,7 +188,7 @@ func (a *Agent) knowledgeBases() []knowledge {
 	if a.Config != nil {
 		if d := a.Config.Documents; len(d.Paths) > 0 {
 			list = append(list, knowledge{id: ownBase, documents: d.Paths, options: rag.Options{
-				Model: d.Model, ChunkSize: valueOr(d.ChunkSize, 0), ChunkOverlap: valueOr(d.ChunkOverlap, 0)}, sized: d.ChunkOverlap != nil})
+				Model: d.Model, ChunkSize: valueOr(d.ChunkSize, 0), ChunkOverlap: valueOr(d.ChunkOverlap, 0), Fusion: fusionOf(d.Fusion)}, sized: d.ChunkOverlap != nil})
 		}
 		return list
 	}

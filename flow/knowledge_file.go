@@ -24,6 +24,8 @@ type BaseFile struct {
 	// Differs lists settings of the agent's file that differ from those of the
 	// base. The settings of the base apply until it is built again.
 	Differs []string `json:"differs,omitempty"`
+	// Fusion is how searches join their rankings, as the agent's file says.
+	Fusion rag.Fusion `json:"-"`
 }
 
 // BaseFiles returns the knowledge bases of the agent's file, built or not, in
@@ -31,7 +33,7 @@ type BaseFile struct {
 func (a *Agent) BaseFiles() []BaseFile {
 	files := []BaseFile{}
 	for _, k := range a.knowledgeBases() {
-		f := BaseFile{ID: k.id, Documents: k.documents, Path: filepath.Join(a.Dir, k.id+".yaml")}
+		f := BaseFile{ID: k.id, Documents: k.documents, Path: filepath.Join(a.Dir, k.id+".yaml"), Fusion: k.options.Fusion}
 		if text, err := plainfile.Read(f.Path, rag.MaxFile); err == nil {
 			f.Store = f.Path
 			if p, ok := readPointer(text); ok {

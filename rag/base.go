@@ -34,6 +34,8 @@ type Options struct {
 	ChunkOverlap int
 	// TopK is how many chunks a search returns if [SearchOptions] do not say; zero: [DefaultTopK].
 	TopK int
+	// Fusion says how searches join their rankings if [SearchOptions] do not say. The base does not keep it.
+	Fusion Fusion
 	// Batch is how many texts are embedded at a time; zero: [DefaultBatch].
 	Batch int
 	// Attempts is how often a batch is tried, one second apart at first and twice as long each time; zero:
@@ -61,6 +63,7 @@ type Settings struct {
 	RerankerModel string   `json:"reranker_model,omitempty"`
 	Sources       []string `json:"sources"`
 	Dimensions    int      `json:"dimensions,omitempty"` // length of the vectors; zero: there are none
+	Places        bool     `json:"places,omitempty"`     // where chunks stand is kept: a build of this version began it
 	NameParts     bool     `json:"name_parts,omitempty"` // parts of names are indexed: a build of this version has been
 
 	ExtractorModel  string `json:"extractor_model,omitempty"` // model that extracted entities; empty: there are none
@@ -150,6 +153,9 @@ func (o *Options) setDefaults() error {
 	set("top_k", &o.TopK, DefaultTopK)
 	set("batch_size", &o.Batch, DefaultBatch)
 	set("attempts", &o.Attempts, DefaultAttempts)
+	if err := o.Fusion.Validate(); err != nil {
+		problems = append(problems, err)
+	}
 	if err := o.Extraction.validateOptions(); err != nil {
 		problems = append(problems, err)
 	}

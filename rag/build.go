@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"raddle.dev/rag/load"
 	"raddle.dev/rag/split"
@@ -95,13 +96,17 @@ func (b *Base) runExclusive(ctx context.Context, progress func(Progress), do fun
 
 // buildSettings returns the settings of a build with the options o.
 func (o *Options) buildSettings(sources []string) Settings {
-	return Settings{Model: o.Model, ChunkSize: o.ChunkSize, ChunkOverlap: o.ChunkOverlap, TopK: o.TopK, RerankerModel: o.RerankerModel,
+	return Settings{Places: true, Model: o.Model, ChunkSize: o.ChunkSize, ChunkOverlap: o.ChunkOverlap, TopK: o.TopK, RerankerModel: o.RerankerModel,
 		Sources: sources, ExtractorModel: o.Extraction.Model, ExtractorPrompt: o.Extraction.Prompt, GraphHops: o.Extraction.Hops}
 }
 
 func (b *Base) runBuild(ctx context.Context, w *builder) (Report, error) {
 	settings := &w.settings
-	w.recipe = fmt.Sprintf("1 %d %d %s", settings.ChunkSize, settings.ChunkOverlap, settings.Model)
+	way := 1 // without places
+	if settings.Places {
+		way = 2
+	}
+	w.recipe = fmt.Sprintf("%d %d %d %s", way, settings.ChunkSize, settings.ChunkOverlap, settings.Model)
 	entries, problems, err := w.listEntries(ctx)
 	if err != nil {
 		return w.report, err
@@ -189,8 +194,15 @@ type preparedDocument struct {
 	entry    load.Entry
 	hash     string
 	metadata map[string]string
-	chunks   []string
+	date     time.Time // zero: not known
+	chunks   []placedChunk
 	at       int // in order
+}
+
+// A placedChunk is a chunk with its place in the document.
+type placedChunk struct {
+	text  string
+	place Place // zero: the base keeps no places
 }
 
 // loadDocuments reads the rows of all documents in the file.
@@ -294,9 +306,16 @@ func (w *builder) prepareEntry(ctx context.Context, e load.Entry) (chunks int, w
 	if err != nil {
 		return 0, "", errors.Join(err, w.recordRefusal(ctx, e.Path, file.Hash, err))
 	}
-	p := preparedDocument{entry: e, hash: file.Hash, metadata: doc.Metadata, at: len(w.order)}
-	p.chunks = split.Text(doc.Text, split.Options{
-		Size: w.settings.ChunkSize, Overlap: w.settings.ChunkOverlap, Separators: split.Separators(doc.Ext)})
+	p := preparedDocument{entry: e, hash: file.Hash, metadata: doc.Metadata, date: doc.Date, at: len(w.order)}
+	placer := newPlacer(doc)
+	for _, c := range split.Chunks(doc.Text, split.Options{
+		Size: w.settings.ChunkSize, Overlap: w.settings.ChunkOverlap, Separators: split.Separators(doc.Ext)}) {
+		chunk := placedChunk{text: c.Text}
+		if w.settings.Places {
+			chunk.place = placer.findPlace(c)
+		}
+		p.chunks = append(p.chunks, chunk)
+	}
 	w.order = append(w.order, storedDocument{documentVersion: key, source: e.Source})
 	w.waiting = append(w.waiting, p)
 	w.texts += len(p.chunks)

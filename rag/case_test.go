@@ -114,9 +114,9 @@ func same[T any](t *testing.T, r row, what any, got T) {
 }
 
 func fusionRow(t *testing.T, _ table, r row) {
-	got, _ := fuseRankings(r.TopK, ranking[string]{vectorWeight, r.Vector}, ranking[string]{keywordWeight, r.Keyword},
-		ranking[string]{entityWeight, r.Graph})
-	same(t, r, r, append([]string{}, got...))
+	got, _ := fuseRanks(r.TopK, ranking[string]{weight: rankWeights.Meaning, ids: r.Vector},
+		ranking[string]{weight: rankWeights.Words, ids: r.Keyword}, ranking[string]{weight: rankWeights.Entities, ids: r.Graph})
+	same(t, r, r, append([]string{}, got[:min(r.TopK, len(got))]...))
 }
 
 // keywordRow ranks in a base, in which every document is one chunk.

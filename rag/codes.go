@@ -160,9 +160,12 @@ func filterEstimates(guesses []cosineEstimate, x float32) []cosineEstimate {
 }
 
 // scanRange compares with the vectors from one to another, and returns those that may be among the best top of them.
-func (c *codes) scanRange(q codedQuery, from, to, top int) (found []cosineEstimate, t topScores) {
+func (c *codes) scanRange(q codedQuery, from, to, top int, kept []bool) (found []cosineEstimate, t topScores) {
 	t.top = top
 	for i := from; i < to; i++ {
+		if kept != nil && !kept[i] {
+			continue
+		}
 		g := c.estimateRough(q, i)
 		if g.value+g.error < t.leastScore() || c.scale[i] == 0 {
 			continue
@@ -174,12 +177,12 @@ func (c *codes) scanRange(q codedQuery, from, to, top int) (found []cosineEstima
 }
 
 // nearestVectors returns a set of vectors that includes the best top, as small as the codes allow.
-func (c *codes) nearestVectors(vector []float32, top int) []cosineEstimate {
+func (c *codes) nearestVectors(vector []float32, top int, kept []bool) []cosineEstimate {
 	q := c.encodeQuery(vector)
 	var found []cosineEstimate
 	all := topScores{top: top}
 	for _, part := range mapParts(len(c.scale), func(from, to int) scanResult {
-		guesses, t := c.scanRange(q, from, to, top)
+		guesses, t := c.scanRange(q, from, to, top, kept)
 		return scanResult{guesses, t}
 	}) {
 		for _, x := range part.floor.best {

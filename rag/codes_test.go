@@ -53,7 +53,7 @@ func TestCodesLoseNoResult(t *testing.T) {
 				}
 			}
 			found := map[uint32]bool{}
-			for _, g := range c.nearestVectors(q, top) {
+			for _, g := range c.nearestVectors(q, top, nil) {
 				found[g.at] = true
 				if truth := dotProduct(q, all[g.at]); math.Abs(float64(truth-g.value)) > float64(g.error) {
 					t.Errorf("%d dimensions: %g is guessed to be %g ± %g", dims, truth, g.value, g.error)
@@ -83,7 +83,7 @@ func BenchmarkCodes(b *testing.B) {
 			}
 			q := clouds(50, dims, 9)
 			for i := 0; b.Loop(); i++ {
-				c.nearestVectors(q[i%len(q)], 5)
+				c.nearestVectors(q[i%len(q)], 5, nil)
 			}
 		})
 	}

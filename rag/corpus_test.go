@@ -119,14 +119,6 @@ func recall(t testing.TB, b *Base, all []question, top int) (hybrid, near, words
 		if err != nil {
 			t.Fatal(err)
 		}
-		settings, _, err := b.publishedSettings(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
-		vectors, err := b.embedQuery(ctx, settings, q.text)
-		if err != nil {
-			t.Fatal(err)
-		}
 		found := func(hits []Hit) float64 {
 			for _, h := range hits {
 				if strings.Contains(strings.Join(strings.Fields(h.Text), " "), q.answer) {
@@ -136,23 +128,18 @@ func recall(t testing.TB, b *Base, all []question, top int) (hybrid, near, words
 			return 0
 		}
 		hybrid += found(hits)
-		near += found(oneLeg(t, b, lookup{questions: vectors, top: top, settings: settings}))
-		words += found(oneLeg(t, b, lookup{query: q.text, top: top, settings: settings}))
+		near += found(searchWith(t, b, q.text, top, Weights{Meaning: 1}))
+		words += found(searchWith(t, b, q.text, top, Weights{Words: 1}))
 	}
 	return hybrid, near, words
 }
 
-// oneLeg searches with what l has: vectors or words.
-func oneLeg(t testing.TB, b *Base, l lookup) []Hit {
+// searchWith searches by scores with these weights.
+func searchWith(t testing.TB, b *Base, query string, top int, w Weights) []Hit {
 	t.Helper()
-	tx, err := b.db.Begin()
+	hits, err := b.Search(context.Background(), query, SearchOptions{TopK: top, Fusion: &Fusion{Weights: w}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer tx.Rollback()
-	c, err := b.findCandidates(context.Background(), tx, l)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c.hits
+	return hits
 }

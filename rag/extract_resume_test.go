@@ -46,7 +46,7 @@ func writeVersionOne(t *testing.T, path, document string) {
 		t.Fatal(err)
 	}
 	for _, statement := range []string{
-		"DROP TABLE mention", "DROP TABLE entity", "DROP INDEX chunk_extract", "ALTER TABLE chunk DROP COLUMN extract",
+		"DROP TABLE mention", "DROP TABLE entity", "DROP INDEX chunk_extract", "ALTER TABLE chunk DROP COLUMN extract", "ALTER TABLE chunk DROP COLUMN stands", "ALTER TABLE document DROP COLUMN date",
 		"ALTER TABLE document DROP COLUMN extracted", "DROP TABLE extract", "DROP TABLE refused", "DROP TABLE unread", "PRAGMA user_version = 1",
 		`INSERT INTO base VALUES (1, '{"model":"keyword","chunk_size":60,"chunk_overlap":0,"top_k":5,"sources":["docs"]}', 1)`,
 		"INSERT INTO document VALUES (1, '" + document + "', 'docs', 'h', '1 60 0 keyword', '{}', 0, 1)",

@@ -142,13 +142,14 @@ func TestHybridSearchHasThreeRankings(t *testing.T) {
 	if report := build(t, b, "docs"); report.Embedded != 4 || report.Asked != 4 {
 		t.Errorf("report %+v", report)
 	}
-	hits, err := b.Search(t.Context(), "Ada", SearchOptions{TopK: 2})
-	if err != nil || len(hits) != 2 {
-		t.Fatalf("%v, %v", hits, err)
-	}
-	const first = (1.125 + 1 + 0.9) / 5
-	if got := hits[0].Score; got < first-1e-9 || got > first+1e-9 || hits[0].Text != "Ada wrote to Charles." {
-		t.Errorf("first hit %+v, want score %v", hits[0], first)
+	for method, first := range map[Method]float64{ByScores: 1, ByRanks: (1.125 + 1 + 0.9) / 5} {
+		hits, err := b.Search(t.Context(), "Ada", SearchOptions{TopK: 2, Fusion: &Fusion{Method: method}})
+		if err != nil || len(hits) != 2 {
+			t.Fatalf("%v, %v", hits, err)
+		}
+		if got := hits[0].Score; got < first-1e-9 || got > first+1e-9 || hits[0].Text != "Ada wrote to Charles." {
+			t.Errorf("%s: first hit %+v, want score %v", method, hits[0], first)
+		}
 	}
 }
 
@@ -178,7 +179,7 @@ func TestChunksOfEntities(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			ids, err := v.rankByEntities(t.Context(), tx, lookup{query: c.query, top: c.top}, nil)
+			ids, err := v.rankByEntities(t.Context(), tx, lookup{query: c.query, top: c.top, fusion: Fusion{Method: ByRanks}}, nil)
 			for _, i := range ids {
 				h, _ := readHit(t.Context(), tx, v.ids[i])
 				got = append(got, strings.TrimSuffix(filepath.Base(h.Path), ".txt"))

@@ -29,15 +29,16 @@ type seed struct {
 
 // graphSearch is one search by entities.
 type graphSearch struct {
-	tx  *sql.Tx
-	v   *view
-	top int
+	tx   *sql.Tx
+	v    *view
+	top  int
+	kept []bool // the chunks that may be returned; nil: all
 }
 
 // rankByEntities ranks chunks by the entities that they mention. matches are the chunks that the words of the query
 // find.
 func (v *view) rankByEntities(ctx context.Context, tx *sql.Tx, l lookup, matches []keyword.Match) ([]uint32, error) {
-	s := graphSearch{tx: tx, v: v, top: l.top}
+	s := graphSearch{tx: tx, v: v, top: l.entityDepth(), kept: l.kept}
 	seeds, err := s.findNamedSeeds(ctx, l.query)
 	if err == nil && len(seeds) == 0 {
 		seeds, err = s.findMentionedSeeds(ctx, matches)
@@ -324,7 +325,7 @@ func (s *graphSearch) rankChunks(ctx context.Context, entities []reachedEntity) 
 		}
 		for _, id := range ids {
 			i, ok := slices.BinarySearch(s.v.ids, id)
-			if !ok {
+			if !ok || s.kept != nil && !s.kept[i] {
 				continue
 			}
 			ev, known := found[uint32(i)]

@@ -58,29 +58,46 @@ func (w *builder) storeDocument(ctx context.Context, tx *sql.Tx, p preparedDocum
 	if err == nil || !errors.Is(err, sql.ErrNoRows) {
 		return id, err // another process has stored the same version
 	}
-	res, err := tx.ExecContext(ctx, "INSERT INTO document (path, source, hash, recipe, metadata, place, live) VALUES (?, ?, ?, ?, ?, 0, 0)",
-		p.entry.Path, p.entry.Source, p.hash, w.recipe, string(metadata))
+	date := int64(0)
+	if !p.date.IsZero() {
+		date = p.date.UnixMilli()
+	}
+	res, err := tx.ExecContext(ctx, "INSERT INTO document (path, source, hash, recipe, metadata, date, place, live) VALUES (?, ?, ?, ?, ?, ?, 0, 0)",
+		p.entry.Path, p.entry.Source, p.hash, w.recipe, string(metadata), date)
 	if err != nil {
 		return 0, err
 	}
 	if id, err = res.LastInsertId(); err != nil {
 		return 0, err
 	}
-	insert, err := tx.PrepareContext(ctx, "INSERT INTO chunk (document, place, tokens, vector, text) VALUES (?, ?, ?, ?, ?)")
+	insert, err := tx.PrepareContext(ctx, "INSERT INTO chunk (document, place, tokens, vector, text, stands) VALUES (?, ?, ?, ?, ?, ?)")
 	if err != nil {
 		return 0, err
 	}
 	defer insert.Close()
-	for i, text := range p.chunks {
+	for i, c := range p.chunks {
 		var vector any
-		if v, ok := vectors[hashText(text)]; ok {
+		if v, ok := vectors[hashText(c.text)]; ok {
 			vector = v
 		}
-		if _, err := insert.ExecContext(ctx, id, i, len(w.embed.tokens.Tokens(text)), vector, text); err != nil {
+		stands, err := encodePlace(c.place)
+		if err != nil {
+			return 0, err
+		}
+		if _, err := insert.ExecContext(ctx, id, i, len(w.embed.tokens.Tokens(c.text)), vector, c.text, stands); err != nil {
 			return 0, err
 		}
 	}
 	return id, nil
+}
+
+// encodePlace returns a place as the file keeps it; the zero place is an empty text.
+func encodePlace(p Place) (string, error) {
+	if p.IsZero() {
+		return "", nil
+	}
+	text, err := json.Marshal(p)
+	return string(text), err
 }
 
 // A textHash identifies a text among those that one model has embedded.
@@ -99,8 +116,8 @@ func (w *builder) vectorRows(ctx context.Context) (map[textHash]int64, error) {
 	seen := map[textHash]bool{}
 	var missing []string
 	for _, p := range w.waiting {
-		for _, text := range p.chunks {
-			h := hashText(text)
+		for _, c := range p.chunks {
+			h := hashText(c.text)
 			if seen[h] {
 				continue
 			}
@@ -109,7 +126,7 @@ func (w *builder) vectorRows(ctx context.Context) (map[textHash]int64, error) {
 			err := w.base.db.QueryRowContext(ctx, "SELECT id FROM vector WHERE model = ? AND hash = ?", w.settings.Model, h[:]).Scan(&id)
 			switch {
 			case errors.Is(err, sql.ErrNoRows):
-				missing = append(missing, text)
+				missing = append(missing, c.text)
 			case err != nil:
 				return nil, err
 			default:

@@ -96,7 +96,7 @@ func (v *view) eachBlock(ctx context.Context, tx *sql.Tx, do func(block)) error 
 
 // rankByVector ranks the chunks by their cosine to q, which has length one. The codes select the chunks that may be the
 // best, and the vectors in the file decide.
-func (v *view) rankByVector(ctx context.Context, tx *sql.Tx, q []float32, top int) ([]keyword.Match, error) {
+func (v *view) rankByVector(ctx context.Context, tx *sql.Tx, q []float32, top int, kept []bool) ([]keyword.Match, error) {
 	read, err := tx.PrepareContext(ctx, "SELECT v.data FROM chunk c JOIN vector v ON v.id = c.vector WHERE c.id = ?")
 	if err != nil {
 		return nil, err
@@ -104,7 +104,7 @@ func (v *view) rankByVector(ctx context.Context, tx *sql.Tx, q []float32, top in
 	defer read.Close()
 	best := keyword.NewBest(top, v.ranksBefore)
 	vector := make([]float32, v.dims)
-	for _, g := range v.codes.nearestVectors(q, top) {
+	for _, g := range v.codes.nearestVectors(q, top, kept) {
 		var data []byte
 		if err := read.QueryRowContext(ctx, v.ids[g.at]).Scan(&data); err != nil {
 			return nil, err

@@ -95,7 +95,7 @@ func (v *view) readChunks(ctx context.Context, tx *sql.Tx) error {
 func (v *view) ranksBefore(a, b uint32) bool { return v.rank[a] < v.rank[b] }
 
 // rankByWords ranks the chunks by BM25.
-func (v *view) rankByWords(ctx context.Context, tx *sql.Tx, query string, top int) ([]keyword.Match, error) {
+func (v *view) rankByWords(ctx context.Context, tx *sql.Tx, l lookup, top int) ([]keyword.Match, error) {
 	find, err := tx.PrepareContext(ctx, "SELECT data FROM posting WHERE token = ? ORDER BY segment")
 	if err != nil {
 		return nil, err
@@ -104,8 +104,11 @@ func (v *view) rankByWords(ctx context.Context, tx *sql.Tx, query string, top in
 	c := keyword.Corpus{Lengths: v.lengths, Less: v.ranksBefore, Postings: func(token string) ([]keyword.Posting, error) {
 		return v.readPostings(ctx, find, token)
 	}}
+	if l.kept != nil {
+		c.Keep = func(text uint32) bool { return l.kept[text] }
+	}
 	var tokens keyword.Tokenizer
-	return c.Rank(tokens.Terms(query), top)
+	return c.Rank(tokens.Terms(l.query), top)
 }
 
 func (v *view) readPostings(ctx context.Context, find *sql.Stmt, token string) (all []keyword.Posting, err error) {

@@ -54,7 +54,7 @@ func TestYAMLBase(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []Hit{{Path: "/corpus/one.md", Text: "apples and pears", Score: 1.125 / 3, Metadata: map[string]string{"page": "3"}}}
+	want := []Hit{{Path: "/corpus/one.md", Text: "apples and pears", Score: DefaultWeights.Meaning / (DefaultWeights.Meaning + DefaultWeights.Words), Metadata: map[string]string{"page": "3"}}}
 	if diff := cmp.Diff(want, hits); diff != "" {
 		t.Errorf("hits (-want +got):\n%s", diff)
 	}

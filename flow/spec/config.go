@@ -87,6 +87,7 @@ type Documents struct {
 	Paths                   []string
 	Model                   string // of embedding; empty: the host's
 	ChunkSize, ChunkOverlap *int   // nil: the host's
+	Fusion                  Fusion
 }
 
 // Limits limit the work of an agent.
@@ -177,7 +178,7 @@ func (c *Config) ReadFields(m *strictyaml.Fields) {
 	c.GlobalTools = m.ReadTexts("global_tools", strictyaml.Optional)
 	c.MCPServers = m.ReadTexts("mcp_servers", strictyaml.Optional)
 	c.Documents = Documents{Paths: m.ReadTexts("documents", strictyaml.Optional), Model: m.ReadText("embedding_model", strictyaml.Optional),
-		ChunkSize: m.ReadOptionalCount("chunk_size"), ChunkOverlap: m.ReadOptionalCount("chunk_overlap")}
+		ChunkSize: m.ReadOptionalCount("chunk_size"), ChunkOverlap: m.ReadOptionalCount("chunk_overlap"), Fusion: ReadFusion(m)}
 	c.Continue = Continue{
 		Auto: m.ReadFlag("auto_continue", false), Max: m.ReadCount("max_auto_continues", defaultContinues),
 		Prompt: m.ReadText("continuation_prompt", strictyaml.Optional),

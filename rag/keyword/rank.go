@@ -26,6 +26,8 @@ type Corpus struct {
 	// Postings returns where a token occurs: every text at most once. It is also called for the token as a part of a
 	// name, PartOf, which counts half.
 	Postings func(token string) ([]Posting, error)
+	// Keep returns which texts may be returned; nil: all.
+	Keep func(text uint32) bool
 	// Less breaks ties; nil: the lower index comes first.
 	Less func(a, b uint32) bool
 }
@@ -73,7 +75,7 @@ func (c Corpus) Rank(tokens []string, top int) ([]Match, error) {
 	}
 	best := NewBest(top, c.Less)
 	for i, s := range scores {
-		if s > 0 {
+		if s > 0 && (c.Keep == nil || c.Keep(uint32(i))) {
 			best.Add(Match{Text: uint32(i), Score: s})
 		}
 	}

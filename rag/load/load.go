@@ -118,8 +118,9 @@ type Entry struct {
 type File struct {
 	Hash string // changes when the bytes, or the command that reads them, change
 
-	entry Entry
-	data  []byte
+	entry   Entry
+	data    []byte
+	changed time.Time // zero: not known
 }
 
 // A Document is the text of a file.
@@ -128,6 +129,37 @@ type Document struct {
 	Ext      string // decides how to cut it: an extension without its dot
 	Warning  string // a warning about the quality of the text; empty: there is none
 	Metadata map[string]string
+	// Date is the date of the document; zero: not known. It is that of its metadata, of its front matter or of the head
+	// of a message, else when its file was changed.
+	Date time.Time
+	// Lines says that the lines of Text are those of the file.
+	Lines bool
+	// Marks say where in the file parts of Text stand, in the order of Text; nil: nothing is known.
+	Marks []Mark
+}
+
+// A Mark says where in its file the text from a byte on stands, up to the next mark. Fields that do not fit the kind of
+// file are zero.
+type Mark struct {
+	At      int    // the byte of the text
+	Page    int    // of a PDF, from one
+	Sheet   string // of a workbook
+	Row     int    // of a sheet or table, from one
+	Message int    // of a mailbox, from one
+}
+
+// The limits of the marks of rows: if there are very many, only those that are so many bytes behind the last are kept.
+const (
+	manyMarks = 500_000
+	markStep  = 64
+)
+
+// addRow adds the mark of a row.
+func addRow(marks []Mark, m Mark) []Mark {
+	if len(marks) >= manyMarks && m.At-marks[len(marks)-1].At < markStep {
+		return marks
+	}
+	return append(marks, m)
 }
 
 // List finds the documents of all sources, each once, in the order of the sources and sorted within each. A source is a
@@ -224,16 +256,19 @@ var versions = map[string]string{
 	"csv":   tableReader,
 	"ipynb": notebookReader,
 	"eml":   mailReader,
+	"mbox":  boxReader,
 }
 
 // Read returns the bytes of the document. It may block on a network.
 func (e Entry) Read(ctx context.Context) (*File, error) {
+	var changed time.Time
 	if e.fetch != nil {
 		got, err := e.fetch(ctx)
 		if err != nil {
 			return nil, err
 		}
 		e.data = got.data
+		changed = got.changed
 		e.ext = got.ext
 	}
 	h := sha256.New()
@@ -243,7 +278,7 @@ func (e Entry) Read(ctx context.Context) (*File, error) {
 	} else {
 		h.Write([]byte(versions[e.ext]))
 	}
-	return &File{Hash: hex.EncodeToString(h.Sum(nil)), entry: e, data: e.data}, nil
+	return &File{Hash: hex.EncodeToString(h.Sum(nil)), entry: e, data: e.data, changed: changed}, nil
 }
 
 // A sourceSpec is a source after parsing.

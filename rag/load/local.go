@@ -155,7 +155,11 @@ func (o *Options) fromDisk(root, path string) func(context.Context) (pageData, e
 		default:
 			err = withoutPath(err)
 		}
-		return pageData{data: data, ext: fileExtension(path)}, err
+		page := pageData{data: data, ext: fileExtension(path)}
+		if info, failed := os.Stat(path); failed == nil && err == nil {
+			page.changed = info.ModTime()
+		}
+		return page, err
 	}
 }
 

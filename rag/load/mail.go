@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"mime"
 	"mime/multipart"
 	"mime/quotedprintable"
@@ -40,6 +41,69 @@ func (f *File) asMail(ctx context.Context, doc *Document) error {
 	doc.Text = r.out.String()
 	doc.Warning = r.warning
 	return nil
+}
+
+// boxReader is part of the hash of mailboxes: a change of it makes the next build read them again.
+const boxReader = "\x00mbox 1"
+
+// asMailbox reads the messages of a mailbox in the format mbox, one after the other.
+func (f *File) asMailbox(ctx context.Context, doc *Document) error {
+	if !bytes.HasPrefix(f.data, []byte("From ")) {
+		return errors.New("not a mailbox in the format mbox, which begins with a line `From `: export it again, or leave it out")
+	}
+	box := mailText{file: f, ctx: ctx}
+	n := 0
+	for message := range eachMessage(f.data) {
+		n++
+		r := mailText{file: f, ctx: ctx}
+		switch err := r.addMessage(message, 0); {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil:
+			box.warn(fmt.Sprintf("message %d is left out: %v", n, err))
+			continue
+		case r.warning != "":
+			box.warn(fmt.Sprintf("message %d: %s", n, r.warning))
+		}
+		doc.Marks = append(doc.Marks, Mark{At: box.out.Len(), Message: n})
+		box.out.WriteString(strings.TrimLeft(r.out.String(), "\n") + "\n")
+		if most := f.entry.o.maxBytes(); int64(box.out.Len()) > most {
+			return tooLarge(int64(box.out.Len()), most)
+		}
+	}
+	doc.Ext = "md"
+	doc.Text = box.out.String()
+	doc.Warning = box.warning
+	return nil
+}
+
+// eachMessage yields the messages of a mailbox: what follows a line that begins with "From " at the start or after an
+// empty line. Lines that were quoted because they begin so are as they were.
+func eachMessage(box []byte) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		var message []byte
+		empty := true // the line before
+		began := false
+		for line := range bytes.Lines(box) {
+			if empty && bytes.HasPrefix(line, []byte("From ")) {
+				if began && !yield(message) {
+					return
+				}
+				message = nil
+				began = true
+				empty = false
+				continue
+			}
+			if unquoted := bytes.TrimLeft(line, ">"); len(unquoted) < len(line) && bytes.HasPrefix(unquoted, []byte("From ")) {
+				line = line[1:]
+			}
+			message = append(message, line...)
+			empty = len(bytes.TrimRight(line, "\r\n")) == 0
+		}
+		if began {
+			yield(message)
+		}
+	}
 }
 
 // addMessage adds a message: that of the file, or one inside of it.

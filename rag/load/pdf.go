@@ -14,22 +14,22 @@ import (
 const pdfReader = "\x00pdf 2"
 
 // pdfText returns the text of a PDF file.
-func (f *File) pdfText(ctx context.Context) (string, error) {
+func (f *File) pdfText(ctx context.Context) (text pdftext.Text, err error) {
 	if !bytes.Contains(f.data[:min(len(f.data), 1024)], []byte("%PDF-")) {
-		return "", errors.New("a broken PDF: it does not begin as one")
+		return text, errors.New("a broken PDF: it does not begin as one")
 	}
-	text, err := pdftext.Read(ctx, f.data, f.entry.o.maxBytes())
+	text, err = pdftext.ReadPages(ctx, f.data, f.entry.o.maxBytes())
 	if ctx.Err() != nil {
-		return "", ctx.Err()
+		return text, ctx.Err()
 	}
 	if errors.Is(err, pdftext.ErrNoCharacters) || errors.Is(err, pdftext.ErrBusy) {
-		return "", err
+		return text, err
 	}
 	if err != nil {
-		return "", fmt.Errorf("a broken PDF: %w", err)
+		return text, fmt.Errorf("a broken PDF: %w", err)
 	}
-	if strings.TrimSpace(text) == "" {
-		return "", errors.New("a PDF without text, perhaps a scan: turn its pictures into text first")
+	if strings.TrimSpace(text.Text) == "" {
+		return text, errors.New("a PDF without text, perhaps a scan: turn its pictures into text first")
 	}
 	return text, nil
 }

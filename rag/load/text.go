@@ -20,6 +20,7 @@ func (f *File) Text(ctx context.Context) (Document, error) {
 	doc, err := f.readText(ctx)
 	if err == nil {
 		doc.Warning = joinNotes(doc.Warning, longWordsWarning(doc.Text))
+		doc.Date = f.findDate(&doc)
 	}
 	return doc, err
 }
@@ -72,7 +73,7 @@ func findReader(ext string) reader {
 	case "pptx":
 		return asMarkdown(slidesText)
 	case "xlsx":
-		return asMarkdown(sheetsText)
+		return (*File).asSheets
 	case "epub":
 		return asMarkdown(bookText)
 	case "odt", "ods", "odp":
@@ -83,8 +84,16 @@ func findReader(ext string) reader {
 		return (*File).asNotebook
 	case "eml":
 		return (*File).asMail
+	case "mbox":
+		return (*File).asMailbox
 	}
-	return (*File).asText
+	return (*File).asLines
+}
+
+// asLines reads a text whose lines are those of the file.
+func (f *File) asLines(ctx context.Context, doc *Document) error {
+	doc.Lines = true
+	return f.asText(ctx, doc)
 }
 
 func (f *File) asText(_ context.Context, doc *Document) (err error) {
@@ -94,7 +103,7 @@ func (f *File) asText(_ context.Context, doc *Document) (err error) {
 
 func (f *File) asTable(ctx context.Context, doc *Document) error {
 	err := f.asText(ctx, doc)
-	doc.Text = tableText(doc.Text, f.entry.ext, f.entry.o.maxBytes())
+	doc.Text, doc.Marks = tableText(doc.Text, f.entry.ext, f.entry.o.maxBytes())
 	return err
 }
 
@@ -128,9 +137,19 @@ func openDocument(kind string) reader {
 	return asMarkdown(func(data []byte, most int64) (string, error) { return openDocumentText(data, kind, most) })
 }
 
-func (f *File) asPDF(ctx context.Context, doc *Document) (err error) {
+func (f *File) asPDF(ctx context.Context, doc *Document) error {
 	doc.Ext = ""
-	doc.Text, err = f.pdfText(ctx)
+	text, err := f.pdfText(ctx)
+	doc.Text = text.Text
+	for i, at := range text.Pages {
+		doc.Marks = append(doc.Marks, Mark{At: at, Page: i + 1})
+	}
+	return err
+}
+
+func (f *File) asSheets(_ context.Context, doc *Document) (err error) {
+	doc.Ext = "md"
+	doc.Text, doc.Marks, err = sheetsText(f.data, f.entry.o.maxBytes())
 	return err
 }
 
@@ -181,8 +200,8 @@ func longWordsWarning(text string) string {
 var errBinary = errors.New("a binary file, not text: name a loader for its extension in document_loaders, or leave it out")
 
 // tableText writes each row as lines of "column: value", so that a chunk still says what its values are. A text that is
-// not a table, or would become larger than most bytes, stays as it is.
-func tableText(text, ext string, most int64) string {
+// not a table, or would become larger than most bytes, stays as it is. The marks say where rows begin.
+func tableText(text, ext string, most int64) (string, []Mark) {
 	comma := byte('\t')
 	rest := text
 	if ext != "tsv" {
@@ -192,19 +211,21 @@ func tableText(text, ext string, most int64) string {
 	r := newRowReader(guard, comma)
 	heading, err := r.Read()
 	if err != nil {
-		return text
+		return text, nil
 	}
 	r.ReuseRecord = true
 	var b strings.Builder
+	var marks []Mark
 	for rows := 0; ; rows++ {
 		guard.fields = 0
 		row, err := r.Read()
 		if errors.Is(err, io.EOF) && rows > 0 {
-			return b.String()
+			return b.String(), marks
 		}
 		if err != nil || int64(b.Len()) > most {
-			return text // not a table, or only a heading
+			return text, nil // not a table, or only a heading
 		}
+		marks = addRow(marks, Mark{At: b.Len(), Row: rows + 2})
 		for i, value := range row {
 			if value = strings.TrimSpace(value); value == "" {
 				continue
@@ -213,7 +234,7 @@ func tableText(text, ext string, most int64) string {
 				b.WriteString(strings.TrimSpace(heading[i]) + ": ")
 			}
 			if b.WriteString(value + "\n"); int64(b.Len()) > most {
-				return text
+				return text, nil
 			}
 		}
 		b.WriteString("\n")

@@ -27,6 +27,8 @@ type pageData struct {
 	data []byte
 	ext  string
 	at   *url.URL // the address after all redirections; nil: not from the web
+
+	changed time.Time // of a file on disk; zero: not known
 }
 
 // listPage lists one page.

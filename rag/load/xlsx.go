@@ -14,32 +14,34 @@ const sheetVersion = "\x00xlsx 2"
 
 // sheetsText returns the text of an XLSX file: under a heading for each sheet a paragraph for each row, with a line
 // "column: value" for each value. The first row of a sheet names the columns. Values are as the file stores them,
-// except dates and times, which it stores as numbers of days.
-func sheetsText(data []byte, most int64) (string, error) {
+// except dates and times, which it stores as numbers of days. The marks say where sheets and rows begin.
+func sheetsText(data []byte, most int64) (string, []Mark, error) {
 	a, err := openArchive(data, "XLSX", most)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	shared, err := a.sharedStrings()
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	book, err := a.workbook()
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	if book.formats, err = a.cellFormats(); err != nil {
-		return "", err
+		return "", nil, err
 	}
 	book.shared = shared
 	var out strings.Builder
+	var marks []Mark
 	for _, s := range book.sheets {
+		marks = append(marks, Mark{At: out.Len(), Sheet: s.name})
 		out.WriteString("## " + s.name + "\n\n")
-		if err := a.readSheet(s.file, &book, &out); err != nil {
-			return "", err
+		if marks, err = a.readSheet(s, &book, &out, marks); err != nil {
+			return "", nil, err
 		}
 	}
-	return strings.TrimSpace(out.String()) + "\n", nil
+	return strings.TrimSpace(out.String()) + "\n", marks, nil
 }
 
 const (
@@ -140,7 +142,10 @@ type sheetReader struct {
 	most    int // bytes of out
 	book    *workbookParts
 	heading map[int]string // of columns; nil: no row was read
+	name    string         // of the sheet
 	row     map[int]string
+	number  int // of the row, from one
+	marks   []Mark
 	column  int
 	kind    string // of the value of the cell
 	style   string // the number of its style
@@ -148,13 +153,21 @@ type sheetReader struct {
 	inValue bool
 }
 
-func (a *archive) readSheet(name string, book *workbookParts, out *strings.Builder) error {
-	s := sheetReader{out: out, most: int(a.most), book: book}
-	return a.visitXML(name, visitor{start: s.startElement, end: s.endElement, text: func(text []byte) {
+// readSheet adds the rows of a sheet to out, and their marks to marks.
+func (a *archive) readSheet(f sheetFile, book *workbookParts, out *strings.Builder, marks []Mark) ([]Mark, error) {
+	s := sheetReader{
+		name:  f.name,
+		out:   out,
+		most:  int(a.most),
+		book:  book,
+		marks: marks,
+	}
+	err := a.visitXML(f.file, visitor{start: s.startElement, end: s.endElement, text: func(text []byte) {
 		if s.inValue {
 			s.value.Write(text)
 		}
 	}, size: func() int { return out.Len() + s.value.Len() }})
+	return s.marks, err
 }
 
 func (s *sheetReader) startElement(name string, attribute func(string) string) {
@@ -162,6 +175,10 @@ func (s *sheetReader) startElement(name string, attribute func(string) string) {
 	case "row":
 		s.row = map[int]string{}
 		s.column = -1
+		s.number++
+		if n, err := strconv.Atoi(attribute("r")); err == nil && n > 0 {
+			s.number = n
+		}
 	case "c":
 		s.column++
 		if n := columnNumber(attribute("r")); n >= 0 {
@@ -205,6 +222,7 @@ func (s *sheetReader) endRow() {
 	if len(s.row) == 0 {
 		return
 	}
+	s.marks = addRow(s.marks, Mark{At: s.out.Len(), Sheet: s.name, Row: s.number})
 	for _, column := range sortedColumns(s.row) {
 		if s.out.Len() > s.most {
 			return

@@ -40,12 +40,24 @@ var reading sync.RWMutex
 // maxAttempts is how often a file is read alone before [ErrBusy] is returned.
 const maxAttempts = 4
 
+// A Text is the text of a PDF file.
+type Text struct {
+	Text  string
+	Pages []int // where each page begins in Text, in bytes; two begin at the same byte if the first has no text
+}
+
 // Read returns the text of a PDF file, page after page, each followed by an empty line. It refuses a file with more
 // than maxBytes of text or with a larger stream on the way to it, and, with [ErrNoCharacters], one whose fonts do not
 // say what most glyphs are. A broken file is an error and never a panic. Read takes at most 30 seconds, and returns
 // ctx's error when ctx ends. It is safe for concurrent use: memory that other work uses never counts as the file's, but
 // may lead to [ErrBusy].
 func Read(ctx context.Context, data []byte, maxBytes int64) (string, error) {
+	text, err := ReadPages(ctx, data, maxBytes)
+	return text.Text, err
+}
+
+// ReadPages is Read with the places of the pages.
+func ReadPages(ctx context.Context, data []byte, maxBytes int64) (Text, error) {
 	reading.RLock()
 	text, _, err := readWatched(ctx, data, maxBytes)
 	reading.RUnlock()
@@ -60,24 +72,24 @@ func Read(ctx context.Context, data []byte, maxBytes int64) (string, error) {
 			return text, err
 		}
 	}
-	return "", ErrBusy
+	return Text{}, ErrBusy
 }
 
 // readWatched reads a file once. When it returns, the memory that the file needed can be collected.
-func readWatched(ctx context.Context, data []byte, maxBytes int64) (text string, watch *memoryWatch, err error) {
+func readWatched(ctx context.Context, data []byte, maxBytes int64) (text Text, watch *memoryWatch, err error) {
 	limited, cancel := context.WithTimeout(ctx, maxTime)
 	defer cancel()
 	watch = newMemoryWatch()
 	defer func() {
 		if p := recover(); p != nil { // the library panics on broken files
-			text = ""
+			text = Text{}
 			err = fmt.Errorf("it cannot be read: %v", p)
 			if watch.most > 0 {
 				err = errTooMuchMemory
 			}
 		}
 		if err != nil && limited.Err() != nil {
-			text = ""
+			text = Text{}
 			err = errTooLong
 		}
 		if err != nil && ctx.Err() != nil {
@@ -88,33 +100,34 @@ func readWatched(ctx context.Context, data []byte, maxBytes int64) (text string,
 	return text, watch, err
 }
 
-func readPages(ctx context.Context, data []byte, maxBytes int64, watch *memoryWatch) (string, error) {
+func readPages(ctx context.Context, data []byte, maxBytes int64, watch *memoryWatch) (Text, error) {
 	r, err := openFile(ctx, data, watch)
 	if err != nil && watch.most > 0 {
-		return "", errTooMuchMemory // the library turned it into an error
+		return Text{}, errTooMuchMemory // the library turned it into an error
 	}
 	if err != nil {
-		return "", err
+		return Text{}, err
 	}
 	const most = 16 << 20 // bytes of one stream
 	d := document{ctx: ctx, maxBytes: min(maxBytes, most), work: 8 * maxBytes, fonts: map[string]*font{}}
 	pages := pageWalk{doc: &d, most: maxBytes, left: r.Trailer().Key("Size").Int64()}
 	if err := pages.walkPages(r.Trailer().Key("Root").Key("Pages"), pdf.Value{}, 0); err != nil {
-		return "", err
+		return Text{}, err
 	}
 	if d.unknown > d.drawn/2 {
-		return "", ErrNoCharacters
+		return Text{}, ErrNoCharacters
 	}
-	return strings.ToValidUTF8(pages.text.String(), "\ufffd"), nil
+	return Text{Text: pages.text.String(), Pages: pages.starts}, nil
 }
 
 // A pageWalk reads the pages of a tree in their order.
 type pageWalk struct {
-	doc  *document
-	left int64 // remaining objects that the file can have
-	read int
-	text strings.Builder
-	most int64 // bytes of text
+	doc    *document
+	left   int64 // remaining objects that the file can have
+	read   int
+	text   strings.Builder
+	starts []int
+	most   int64 // bytes of text
 }
 
 // maxTreeDepth is the greatest depth of a tree of pages.
@@ -147,7 +160,8 @@ func (w *pageWalk) walkPages(node, resources pdf.Value, depth int) error {
 	if err != nil {
 		return fmt.Errorf("page %d: %w", w.read, err)
 	}
-	w.text.WriteString(text)
+	w.starts = append(w.starts, w.text.Len())
+	w.text.WriteString(strings.ToValidUTF8(text, "\ufffd"))
 	if int64(w.text.Len()) > w.most {
 		return tooLarge("its text", w.most)
 	}

@@ -26,9 +26,26 @@ type Options struct {
 // DefaultSize is the size of chunks where [Options.Size] is not set.
 const DefaultSize = 1000
 
-// Text returns the chunks of text in order, without the white space around each. It returns none if text is blank. It
-// is a pure function, safe for concurrent use.
+// A Chunk is a part of a text.
+type Chunk struct {
+	Text string
+	// Start and End are the bytes of the text between which the chunk stands. It may be shorter than what stands there:
+	// separators that follow each other become one.
+	Start, End int
+}
+
+// Text returns the texts of the chunks of text in order, without the white space around each. It returns none if text
+// is blank. It is a pure function, safe for concurrent use.
 func Text(text string, o Options) []string {
+	var texts []string
+	for _, c := range Chunks(text, o) {
+		texts = append(texts, c.Text)
+	}
+	return texts
+}
+
+// Chunks is Text with the places of the chunks.
+func Chunks(text string, o Options) []Chunk {
 	if o.Size <= 0 {
 		o.Size = DefaultSize
 	}
@@ -39,34 +56,40 @@ func Text(text string, o Options) []string {
 	s.keep = slices.ContainsFunc(o.Separators, func(sep string) bool {
 		return strings.ContainsFunc(sep, func(r rune) bool { return !unicode.IsSpace(r) })
 	})
-	s.splitText(text, o.Separators)
+	s.splitText(piece{text, 0}, o.Separators)
 	return s.chunks
 }
 
 type splitter struct {
 	size, overlap int
 	keep          bool // separators begin the piece that follows them
-	chunks        []string
+	chunks        []Chunk
+}
+
+// A piece is a part of the text that begins at a byte of it.
+type piece struct {
+	text string
+	at   int
 }
 
 // splitText divides text at the first separator that occurs, and divides parts that are still too long at the
 // separators after it.
-func (s *splitter) splitText(text string, separators []string) {
-	sep, rest := chooseSeparator(text, separators)
+func (s *splitter) splitText(whole piece, separators []string) {
+	sep, rest := chooseSeparator(whole.text, separators)
 	m := merger{splitter: s, glue: sep}
 	if s.keep {
 		m.glue = ""
 	}
-	for piece := range s.splitPieces(text, sep) {
-		if len(piece) < s.size {
-			m.addPiece(piece)
+	for p := range s.splitPieces(whole, sep) {
+		if len(p.text) < s.size {
+			m.addPiece(p)
 			continue
 		}
 		m.flushChunk()
 		if len(rest) == 0 {
-			s.addChunk(piece)
+			s.addChunk(p.text, p, p)
 		} else {
-			s.splitText(piece, rest)
+			s.splitText(p, rest)
 		}
 	}
 	m.flushChunk()
@@ -91,8 +114,10 @@ func chooseSeparator(text string, separators []string) (sep string, rest []strin
 
 // splitPieces yields the non-empty parts of text between every sep. It does not collect them: a text may have as many
 // parts as letters.
-func (s *splitter) splitPieces(text, sep string) iter.Seq[string] {
-	return func(yield func(string) bool) {
+func (s *splitter) splitPieces(whole piece, sep string) iter.Seq[piece] {
+	return func(yield func(piece) bool) {
+		text := whole.text
+		at := whole.at
 		for text != "" {
 			end := len(text)
 			next := end
@@ -115,9 +140,10 @@ func (s *splitter) splitPieces(text, sep string) iter.Seq[string] {
 					next = i + len(sep)
 				}
 			}
-			if end > 0 && !yield(text[:end]) {
+			if end > 0 && !yield(piece{text[:end], at}) {
 				return
 			}
+			at += next
 			text = text[next:]
 		}
 	}
@@ -128,33 +154,53 @@ func (s *splitter) splitPieces(text, sep string) iter.Seq[string] {
 type merger struct {
 	*splitter
 	glue   string
-	pieces []string // of the chunk that is growing
-	total  int      // bytes of pieces
+	pieces []piece // of the chunk that is growing
+	total  int     // bytes of pieces
 }
 
-func (m *merger) addPiece(piece string) {
-	tooLong := func() bool { return m.total+len(piece)+len(m.pieces)*len(m.glue) > m.size }
+func (m *merger) addPiece(p piece) {
+	tooLong := func() bool { return m.total+len(p.text)+len(m.pieces)*len(m.glue) > m.size }
 	if tooLong() && len(m.pieces) > 0 {
-		m.addChunk(strings.Join(m.pieces, m.glue))
+		m.addPieces()
 		for m.total > m.overlap || tooLong() && m.total > 0 {
-			m.total -= len(m.pieces[0])
+			m.total -= len(m.pieces[0].text)
 			m.pieces = m.pieces[1:]
 		}
 	}
-	m.pieces = append(m.pieces, piece)
-	m.total += len(piece)
+	m.pieces = append(m.pieces, p)
+	m.total += len(p.text)
 }
 
 // flushChunk ends the current chunk.
 func (m *merger) flushChunk() {
-	m.addChunk(strings.Join(m.pieces, m.glue))
+	m.addPieces()
 	m.pieces = m.pieces[:0]
 	m.total = 0
 }
 
-// addChunk adds a chunk. It is a copy, so that a small one does not keep the whole text in memory.
-func (s *splitter) addChunk(chunk string) {
-	if chunk = strings.TrimSpace(chunk); chunk != "" {
-		s.chunks = append(s.chunks, strings.Clone(chunk))
+// addPieces adds the pieces as a chunk.
+func (m *merger) addPieces() {
+	if len(m.pieces) == 0 {
+		return
 	}
+	texts := make([]string, len(m.pieces))
+	for i, p := range m.pieces {
+		texts[i] = p.text
+	}
+	m.addChunk(strings.Join(texts, m.glue), m.pieces[0], m.pieces[len(m.pieces)-1])
+}
+
+// addChunk adds a chunk that reaches from one piece to another. It is a copy, so that a small one does not keep the
+// whole text in memory.
+func (s *splitter) addChunk(chunk string, first, last piece) {
+	left := strings.TrimLeftFunc(chunk, unicode.IsSpace)
+	text := strings.TrimSpace(left)
+	if text == "" {
+		return
+	}
+	s.chunks = append(s.chunks, Chunk{
+		Text:  strings.Clone(text),
+		Start: first.at + len(chunk) - len(left),
+		End:   last.at + len(last.text) - (len(left) - len(text)),
+	})
 }

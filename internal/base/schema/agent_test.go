@@ -18,6 +18,7 @@ func readAgent(text string) error {
 func TestAgentHasTheFieldsOfItsReader(t *testing.T) {
 	reader := fieldsRead(t, "../../../flow/spec/config.go", "m", "ReadFields", "readTeam", "readDoubt", "readLimits", "warnUnusedFields")
 	reader = append(append(reader, fieldsRead(t, "../../../flow/spec/skills.go", "m", "readSkills")...), "variables", "hooks", "triggers")
+	reader = append(reader, fieldsRead(t, "../../../flow/spec/fusion.go", "m", "ReadFusion")...)
 	sameFields(t, "the top level", names(properties(t, "agent")), reader)
 	sameFields(t, "variables", names(properties(t, "agent", "properties", "variables", "items")), fieldsRead(t, "../../../flow/spec/parse.go", "v", "readVariables"))
 	for _, doubt := range tool.Doubts {

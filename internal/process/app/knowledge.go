@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"raddle.dev/flow"
@@ -119,28 +120,65 @@ func reportDifferences(a *flow.Agent, b KnowledgeBuild) {
 	}
 }
 
-// SearchBase sends a query to a knowledge base of an agent; if id is "", to its
-// only one.
-func (k Knowledge) SearchBase(ctx context.Context, agent, id, query string, top int) ([]flow.Chunk, error) {
-	f, err := k.findBase(agent, id)
+// A KnowledgeSource names a knowledge base.
+type KnowledgeSource struct {
+	Base string // the name or path of an agent, or the file of a base: NAME.db
+	Node string // the id of the rag node of an agent; empty: the agent has one base
+	// Wrap returns what is asked in place of the embedding model; nil: the model itself.
+	Wrap func(rag.Embedder) rag.Embedder
+}
+
+// An OpenKnowledge is a knowledge base that can be searched. Close it.
+type OpenKnowledge struct {
+	*rag.Base
+	Fusion rag.Fusion // as the agent's file says
+}
+
+// OpenBase opens a knowledge base that is built.
+func (k Knowledge) OpenBase(s KnowledgeSource) (*OpenKnowledge, error) {
+	f := flow.BaseFile{Store: s.Base}
+	if filepath.Ext(s.Base) != baseSuffix {
+		var err error
+		if f, err = k.findBase(s.Base, s.Node); err != nil {
+			return nil, err
+		}
+		if f.Store == "" {
+			return nil, failure.NewUsage("build it: raddle rag build "+s.Base, "the knowledge base '%s' is not built", f.ID)
+		}
+	} else if _, err := os.Stat(s.Base); err != nil {
+		return nil, failure.NewUsage("name an agent, or the file of a knowledge base", "%v", err)
+	}
+	r := k.process.newRetrieval(UIHooks{})
+	o := rag.Options{Embedder: r.Embedder, Reranker: r.Reranker, Fusion: f.Fusion}
+	if s.Wrap != nil {
+		o.Embedder = func(model string) (rag.Embedder, error) {
+			e, err := r.Embedder(model)
+			if err != nil {
+				return nil, err
+			}
+			return s.Wrap(e), nil
+		}
+	}
+	base, err := rag.Open(f.Store, o)
 	if err != nil {
 		return nil, err
 	}
-	if f.Store == "" {
-		return nil, failure.NewUsage("build it: raddle rag build "+agent, "the knowledge base '%s' is not built", f.ID)
-	}
-	r := k.process.newRetrieval(UIHooks{})
-	base, err := rag.Open(f.Store, rag.Options{Embedder: r.Embedder, Reranker: r.Reranker})
+	return &OpenKnowledge{Base: base, Fusion: f.Fusion}, nil
+}
+
+// baseSuffix is the ending of the names of files that hold bases.
+const baseSuffix = ".db"
+
+// SearchBase sends a query to a knowledge base of an agent; if id is "", to its
+// only one.
+func (k Knowledge) SearchBase(ctx context.Context, agent, id, query string, top int) ([]flow.Chunk, error) {
+	base, err := k.OpenBase(KnowledgeSource{Base: agent, Node: id})
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = base.Close() }()
 	hits, err := base.Search(ctx, query, rag.SearchOptions{TopK: top})
-	chunks := make([]flow.Chunk, len(hits))
-	for i, h := range hits {
-		chunks[i] = flow.Chunk{Source: h.Path, Index: h.Chunk, Text: h.Text, Score: h.Score}
-	}
-	return chunks, err
+	return flow.NewChunks(hits), err
 }
 
 // RemoveBases deletes a knowledge base of an agent, or all of them if id is "".

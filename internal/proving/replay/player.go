@@ -405,11 +405,7 @@ func (p *player) aroundSearch(next flow.SearchFunc) flow.SearchFunc {
 			return nil, err
 		}
 		s, err := flow.ReadSearch(e.data)
-		hits := make([]rag.Hit, len(s.Chunks))
-		for i, c := range s.Chunks {
-			hits[i] = rag.Hit{Path: c.Source, Chunk: c.Index, Text: c.Text, Score: c.Score}
-		}
-		return hits, err
+		return s.Hits(), err
 	}
 }
 

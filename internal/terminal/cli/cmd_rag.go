@@ -7,13 +7,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"raddle.dev/flow"
 	"raddle.dev/internal/base/term"
 	"raddle.dev/internal/process/app"
 	"raddle.dev/internal/report/progress"
 	"raddle.dev/internal/report/question"
 	"raddle.dev/internal/terminal/console"
 	"raddle.dev/internal/terminal/ending"
+	"raddle.dev/internal/terminal/ragview"
 )
 
 func newRagCommand(env *environment) *cobra.Command {
@@ -27,7 +27,7 @@ and updates what has changed; these commands do it without a run.`,
   raddle rag search examples/handbook "How many days of leave are there?"`,
 		Args: checkArgCount(0, 0, ""),
 	}
-	cmd.AddCommand(newRagBuildCommand(env), newRagStatusCommand(&env.opener), newRagSearchCommand(&env.opener), newRagRmCommand(&env.opener))
+	cmd.AddCommand(newRagBuildCommand(env), newRagStatusCommand(&env.opener), newRagSearchCommand(&env.opener), newRagEvalCommand(&env.opener), newRagRmCommand(&env.opener))
 	return cmd
 }
 
@@ -115,6 +115,9 @@ func knowledgeLine(short func(string) string, k app.KnowledgeBase) string {
 	if k.ExtractorModel != "" {
 		line += fmt.Sprintf(", %d entities and %d relations by %s", k.Entities, k.Relations, k.ExtractorModel)
 	}
+	if !k.Places && k.BaseFile.Path != k.Store {
+		line += ", without the places of passages (raddle rag build --rebuild AGENT)"
+	}
 	if k.Pending > 0 {
 		line += fmt.Sprintf("; a build was stopped with %d documents ready", k.Pending)
 	}
@@ -127,44 +130,34 @@ func knowledgeLine(short func(string) string, k app.KnowledgeBase) string {
 	return line
 }
 
-// ragSearchOptions are the flags of "rag search".
-type ragSearchOptions struct {
-	node, output string
-	top          int
-}
-
 func newRagSearchCommand(op *opener) *cobra.Command {
-	var opts ragSearchOptions
-	cmd := newCommand(op, &opts, runRagSearch, &cobra.Command{
-		Use: "search AGENT QUERY...", Short: "Show the parts of documents that best match a query",
-		Args: checkArgCount(2, -1, "the agent and the query"), ValidArgsFunction: completeAgents(op),
-	})
-	cmd.Flags().StringVar(&opts.node, "node", "", "the `ID` of the rag node, if the agent has several")
-	cmd.Flags().IntVar(&opts.top, "top", 0, "show `N` passages; 0: the knowledge base's top_k")
-	addOutputFlag(cmd, &opts.output, "write it as `FORMAT`: text or json")
+	var opts ragview.SearchOptions
+	cmd := newCommand(op, &opts, runRagSearch, ragview.DescribeSearch(&opts))
+	cmd.Args = checkArgCount(1, -1, "the knowledge base and the queries")
+	cmd.ValidArgsFunction = completeAgents(op)
+	addOutputFlag(cmd, &opts.Output, "write it as `FORMAT`: text or json")
 	return cmd
 }
 
-func runRagSearch(ctx context.Context, con *console.Console, p *app.Process, opts ragSearchOptions, args []string) error {
-	chunks, err := p.Knowledge().SearchBase(ctx, args[0], opts.node, strings.Join(args[1:], " "), opts.top)
-	if err != nil {
-		return err
-	}
-	return con.PrintResult(opts.output, chunks, func() string {
-		return chunksText(func(source string) string { return con.Out.Name(p.Dirs.ShortPath(source)) }, chunks)
-	})
+func runRagSearch(ctx context.Context, con *console.Console, p *app.Process, opts ragview.SearchOptions, args []string) error {
+	ctx, stop := signalContext(ctx)
+	defer stop()
+	return opts.RunSearch(ctx, con, p, args)
 }
 
-// chunksText shows chunks under the names of their documents.
-func chunksText(name func(source string) string, chunks []flow.Chunk) string {
-	var b strings.Builder
-	for i, c := range chunks {
-		if i > 0 {
-			b.WriteString("\n\n")
-		}
-		fmt.Fprintf(&b, "%s, part %d\n  %s", name(c.Source), c.Index+1, strings.ReplaceAll(strings.TrimSpace(c.Text), "\n", "\n  "))
-	}
-	return b.String()
+func newRagEvalCommand(op *opener) *cobra.Command {
+	var opts ragview.EvalOptions
+	cmd := newCommand(op, &opts, runRagEval, ragview.DescribeEval(&opts))
+	cmd.Args = checkArgCount(2, 2, "the knowledge base and the file of questions")
+	cmd.ValidArgsFunction = completeAgents(op)
+	addOutputFlag(cmd, &opts.Output, "write the result as `FORMAT`: text or json")
+	return cmd
+}
+
+func runRagEval(ctx context.Context, con *console.Console, p *app.Process, opts ragview.EvalOptions, args []string) error {
+	ctx, stop := signalContext(ctx)
+	defer stop()
+	return opts.RunEval(ctx, con, p, args)
 }
 
 // ragRmOptions are the flags of "rag rm".

@@ -19,7 +19,7 @@ func FormatSearches(searches []flow.Search) string {
 	for _, s := range searches {
 		fmt.Fprintf(&b, "%s\n", story.ShortenLine(s.Query))
 		for _, c := range s.Chunks {
-			fmt.Fprintf(&b, "  %s, part %d: %s\n", term.CleanText(c.Source), c.Index+1, story.ShortenLine(c.Text))
+			fmt.Fprintf(&b, "  %s, part %s: %s\n", term.CleanText(c.Source), term.CleanText(c.FormatPart()), story.ShortenLine(c.Text))
 		}
 	}
 	return b.String()

@@ -122,6 +122,7 @@ export interface Checkpoint {
 
 export interface Chunk {
   index: number;
+  place?: Place;
   score?: number;
   source: string;
   text: string;
@@ -463,6 +464,18 @@ export interface Permission {
 export interface Picture {
   from: "record" | "journal" | "steps"; // where the graph comes from: the start record, the structure in the journal, or only the steps that the run has made
   note?: string; // what a reader of the picture must know, for people
+}
+
+export interface Place {
+  headings?: string[];
+  last_line?: number;
+  last_page?: number;
+  last_row?: number;
+  line?: number;
+  message?: number;
+  page?: number;
+  row?: number;
+  sheet?: string;
 }
 
 export interface Point {
