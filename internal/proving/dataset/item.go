@@ -35,7 +35,7 @@ type Item struct {
 	Expected any // as it was written; nil: nothing is expected
 
 	Tags     []string
-	Metadata *jsonvalue.Object // what the file says besides, for people and scripts; nil: nothing
+	Metadata *jsonvalue.Object // other things that the file says, for people and scripts; nil: nothing
 
 	numbered bool // the id is its number
 }

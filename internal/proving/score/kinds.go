@@ -119,7 +119,7 @@ func scoreMatcher(m *testcase.Matcher) worker {
 	}
 }
 
-// scoreSubset says how much of the expected data the value has, as JSON: each expected value that is no object counts
+// scoreSubset says how much of the expected data the value has, as JSON: each expected value that is not an object counts
 // once.
 func scoreSubset(own any) worker {
 	return func(c *work) (Score, bool, error) {

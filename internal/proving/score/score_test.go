@@ -178,6 +178,22 @@ func TestScript(t *testing.T) {
 	}
 }
 
+// A judge that gives no grade is asked once more, and pays twice.
+func TestJudgeAgain(t *testing.T) {
+	var asked []string
+	out := outside{judge: func(_ string, q score.Question) (string, error) {
+		asked = append(asked, q.Text)
+		if len(asked) == 1 {
+			return "It is a good answer.", nil
+		}
+		return `{"reason": "so", "grade": 4}`, nil
+	}}
+	v, _, err := readOne(t, "judge: is kind").Score(t.Context(), out, readItem(t, `{"prompt": "p"}`), &score.Result{Status: score.StatusDone})
+	if err != nil || v.Value != 0.75 || v.Cost != 0.02 || len(asked) != 2 || !strings.HasPrefix(asked[1], asked[0]) || asked[1] == asked[0] {
+		t.Errorf("%+v, %v, %q", v, err, asked)
+	}
+}
+
 // What is judged stays between marks that it does not contain, whatever it is.
 func TestJudgeData(t *testing.T) {
 	s := readOne(t, "judge: {rubric: is kind, model: big}")

@@ -210,7 +210,9 @@ func (r *reader) readNamedItem(n *yaml.Node, what string, read func(i *Item, val
 
 // ReadMatcher reads a matcher, or a value that is expected as it is, from a part of another file than one of test cases.
 // The document gets what is wrong with it.
-func ReadMatcher(d *strictyaml.Document, n *yaml.Node) Matcher { return (&reader{Document: d}).readMatcher(n) }
+func ReadMatcher(d *strictyaml.Document, n *yaml.Node) Matcher {
+	return (&reader{Document: d}).readMatcher(n)
+}
 
 // ReadPath reads what is expected of the path of a run, in the same way.
 func ReadPath(d *strictyaml.Document, n *yaml.Node) *Sequence {

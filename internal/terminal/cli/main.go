@@ -183,6 +183,7 @@ func listCommands(env *environment) []commandGroup {
 			newExamplesCommand(env),
 			newCheckCommand(&env.opener),
 			newTestCommand(&env.opener),
+			newEvalCommand(&env.opener),
 			newChaosCommand(&env.opener),
 			newGraphCommand(&env.opener),
 			newToolsCommand(&env.opener),
