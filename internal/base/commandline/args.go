@@ -8,7 +8,7 @@ import (
 // Commands are the words that a command line may begin with. A test compares
 // them with the commands.
 var Commands = []string{
-	"acp", "agents", "answer", "ask", "chaos", "chat", "check", "completion", "config", "doctor", "eval", "events", "examples", "explain", "graph", "help", "import", "inbox", "info", "init", "login", "logout", "mcp", "memory",
+	"acp", "agents", "answer", "ask", "chaos", "chat", "check", "completion", "config", "dataset", "doctor", "eval", "events", "examples", "explain", "graph", "help", "import", "inbox", "info", "init", "login", "logout", "mcp", "memory",
 	"models", "rag", "replay", "resume", "roles", "run", "runs", "sandbox", "schema", "serve", "shell", "store", "studio", "test", "tools", "triggers", "try", "version", "wake", "watch", "workers", "__complete", "__completeNoDesc",
 }
 

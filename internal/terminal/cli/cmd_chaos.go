@@ -24,6 +24,11 @@ func newViewCommand(op *opener, v view, cmd *cobra.Command, output *string, usag
 	cmd.Args = checkArgCount(1, -1, "the agent")
 	cmd.ValidArgsFunction = completeAgents(op)
 	addOutputFlag(cmd, output, usage)
+	return bindView(op, v, cmd)
+}
+
+// bindView lets a command do what a view does, until a signal ends it.
+func bindView(op *opener, v view, cmd *cobra.Command) *cobra.Command {
 	return newCommand(op, &v, func(ctx context.Context, con *console.Console, p *app.Process, v view, args []string) error {
 		ctx, stop := signalContext(ctx)
 		defer stop()
@@ -41,4 +46,11 @@ func newEvalCommand(op *opener) *cobra.Command {
 	cmd := newViewCommand(op, &opts, evalview.Describe(&opts), &opts.Output, "write the results as `FORMAT`: text, json or junit")
 	cmd.Args = checkArgCount(1, 1, "the agent")
 	return cmd
+}
+
+func newDatasetCommand(op *opener) *cobra.Command {
+	var opts evalview.AddOptions
+	add := bindView(op, &opts, evalview.DescribeAdd(&opts))
+	add.Args = checkArgCount(2, -1, "the data set or the run")
+	return newGroup(op, &cobra.Command{Use: "dataset COMMAND", Short: "Make data sets of runs", Long: "Data sets are what raddle eval scores agents on. See: raddle help improving"}, add)
 }

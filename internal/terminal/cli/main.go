@@ -184,6 +184,7 @@ func listCommands(env *environment) []commandGroup {
 			newCheckCommand(&env.opener),
 			newTestCommand(&env.opener),
 			newEvalCommand(&env.opener),
+			newDatasetCommand(&env.opener),
 			newChaosCommand(&env.opener),
 			newGraphCommand(&env.opener),
 			newToolsCommand(&env.opener),
