@@ -39,8 +39,8 @@ A run that the data set has already is not added again.`,
   raddle dataset add cases.jsonl last@7 --expect "It can wait." --tag late`,
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&opts.expect, "expect", "", "what should have come of it: `TEXT`")
-	flags.BoolVar(&opts.output, "expect-output", false, "what has come of it is right, and expected")
+	flags.StringVar(&opts.expect, "expect", "", "the output that would have been right: `TEXT`")
+	flags.BoolVar(&opts.output, "expect-output", false, "the output of the run is right, and expected")
 	flags.StringArrayVar(&opts.tags, "tag", nil, "give the items the tag `TAG` (repeatable)")
 	return cmd
 }
