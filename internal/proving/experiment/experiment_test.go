@@ -362,6 +362,19 @@ func TestUnusableVariants(t *testing.T) {
 	if _, err := e.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "lost.txt") {
 		t.Error(err)
 	}
+	outsideData := filepath.Join(t.TempDir(), "secret.txt")
+	testfile.WriteFile(t, outsideData, "secret")
+	for _, name := range []string{outsideData, "../" + filepath.Base(filepath.Dir(outsideData)) + "/secret.txt", "~/secret.txt"} {
+		e = w.experiment(fmt.Sprintf(`{"prompt": "a", "files": [%q]}`, name))
+		if _, err := e.Run(t.Context()); err == nil || len(w.asked) > 0 {
+			t.Errorf("the file %s outside of the directory was read: %v", name, err)
+		}
+	}
+	testfile.WriteFile(t, filepath.Join(w.work, "sub", "note.txt"), "a note")
+	e = w.experiment(`{"prompt": "a", "files": ["sub/note.txt"]}`)
+	if _, err := e.Run(t.Context()); err != nil || len(w.asked) != 1 || !strings.Contains(w.asked[0], "a note") {
+		t.Errorf("%v, %q", err, w.asked)
+	}
 	for words, want := range map[string]string{
 		"model":                   "replaces nothing",
 		"modle=a:b":               `nothing is called "modle"`,

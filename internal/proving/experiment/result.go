@@ -140,18 +140,15 @@ func addNames(to *[]testcase.Event, path []any) {
 	}
 }
 
-// readFiles reads the files of an item.
+// readFiles reads the files of an item, which are beneath the directory of the data set: it may come from someone else.
 func (e *Experiment) readFiles(item *dataset.Item) (files []attach.File, err error) {
 	for _, name := range item.Files {
-		path := name
-		if !filepath.IsAbs(path) {
-			path = filepath.Join(filepath.Dir(e.Data.Path), path)
-		}
-		text, err := plainfile.Read(path, attach.MaxMedia)
+		dir := filepath.Dir(e.Data.Path)
+		text, err := plainfile.ReadBeneath(dir, filepath.FromSlash(name), attach.MaxMedia)
 		if err != nil {
-			return nil, &failure.Error{Kind: failure.Invalid, Err: err, Next: "the files of item " + item.ID + " (" + item.Pos.String() + ") are relative to the data set"}
+			return nil, &failure.Error{Kind: failure.Invalid, Err: err, Next: "the files of item " + item.ID + " (" + item.Pos.String() + ") are in the directory of the data set, or below it"}
 		}
-		f, err := attach.New(path, text)
+		f, err := attach.New(filepath.Join(dir, name), text)
 		if err != nil {
 			return nil, err
 		}
