@@ -8,7 +8,7 @@ import (
 // Commands are the words that a command line may begin with. A test compares
 // them with the commands.
 var Commands = []string{
-	"acp", "agents", "answer", "ask", "chaos", "chat", "check", "completion", "config", "doctor", "events", "examples", "explain", "graph", "help", "import", "inbox", "info", "init", "login", "logout", "mcp", "memory",
+	"acp", "agents", "answer", "ask", "chaos", "chat", "check", "completion", "config", "dataset", "doctor", "eval", "events", "examples", "explain", "graph", "help", "import", "inbox", "info", "init", "login", "logout", "mcp", "memory",
 	"models", "rag", "replay", "resume", "roles", "run", "runs", "sandbox", "schema", "serve", "shell", "store", "studio", "test", "tools", "triggers", "try", "version", "wake", "watch", "workers", "__complete", "__completeNoDesc",
 }
 
@@ -28,6 +28,7 @@ var Synonyms = map[string]string{
 	"repl": "chat", "sessions": "chat, and /sessions in it; raddle -c continues the last one", "exec": `run AGENT "PROMPT"`, "start": `run AGENT "PROMPT"`, "continue": "resume RUN", "why": "explain RUN", "emit": "events send NAME", "event": "events send NAME", "signal": "events send NAME", "retry": "resume RUN", "answers": "inbox",
 	"show": "runs show RUN", "history": "runs history RUN", "log": "runs history RUN", "logs": "runs history RUN", "diff": "runs diff RUN RUN", "fork": "runs fork RUN", "blame": "runs blame RUN",
 	"rm": "runs rm RUN", "cancel": "runs cancel RUN", "kill": "runs cancel RUN", "stop": "runs cancel RUN", "export": "runs export RUN", "message": "runs message RUN TEXT", "say": "runs message RUN TEXT",
+	"evaluate": "eval AGENT --data FILE", "evals": "eval AGENT --data FILE", "experiment": "eval AGENT --data FILE",
 	"draw": "graph AGENT", "validate": "check AGENT", "lint": "check AGENT", "status": "info", "settings": "config explain", "guide": "help", "docs": "help", "man": "help",
 }
 

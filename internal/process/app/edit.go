@@ -63,6 +63,8 @@ type Fork struct {
 	Set   []Setting // values that the state of the copy gets
 
 	Templates map[string]string // replace templates of prompts in the copy, by node of its graph.yaml
+	ID        string            // of the copy; "": a new one
+	Resume    ResumeOptions     // how the copy will be continued, to find out whether it can be
 }
 
 // ForkRun starts a new run as a copy of another and returns its id, and what was copied. If it
@@ -85,14 +87,14 @@ func (p *Process) ForkRun(ctx context.Context, f Fork) (id string, origin runs.P
 	for node, text := range f.Templates {
 		templates[node] = p.Tools.SecretSet().Text(text)
 	}
-	id, origin, err = p.Runs.ForkRun(ctx, f.From, runs.ForkChanges{Model: f.Model, Templates: templates})
+	id, origin, err = p.Runs.ForkRun(ctx, f.From, runs.ForkChanges{Model: f.Model, Templates: templates, ID: f.ID})
 	if err != nil || len(f.Set) == 0 && len(templates) == 0 {
 		return id, origin, err
 	}
 	if len(f.Set) > 0 {
 		_, err = RecordChange(ctx, p, RunChange{ID: id, Set: f.Set})
 	} else {
-		err = p.tryResume(ctx, id)
+		err = p.tryResume(ctx, id, f.Resume)
 	}
 	if err != nil {
 		_, removeErr := p.Runs.RemoveRun(ctx, id)
@@ -102,8 +104,9 @@ func (p *Process) ForkRun(ctx context.Context, f Fork) (id string, origin runs.P
 }
 
 // tryResume returns why a run cannot be continued; nil: it can. It records nothing.
-func (p *Process) tryResume(ctx context.Context, id string) error {
-	run, err := p.ResumeRun(ctx, id, ResumeOptions{AcceptChanges: true})
+func (p *Process) tryResume(ctx context.Context, id string, c ResumeOptions) error {
+	c.AcceptChanges = true
+	run, err := p.ResumeRun(ctx, id, c)
 	if err == nil {
 		run.Close()
 	}

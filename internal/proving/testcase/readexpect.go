@@ -207,3 +207,21 @@ func (r *reader) readNamedItem(n *yaml.Node, what string, read func(i *Item, val
 	r.readEntries(n, what, func(key string, _, value *yaml.Node) { i.Name = key; read(&i, value) })
 	return i
 }
+
+// ReadMatcher reads a matcher, or a value that is expected as it is, from a part of another file than one of test cases.
+// The document gets what is wrong with it.
+func ReadMatcher(d *strictyaml.Document, n *yaml.Node) Matcher {
+	return (&reader{Document: d}).readMatcher(n)
+}
+
+// ReadPath reads what is expected of the path of a run, in the same way.
+func ReadPath(d *strictyaml.Document, n *yaml.Node) *Sequence {
+	r := &reader{Document: d}
+	return r.readSequence(n, r.readNodeItem)
+}
+
+// ReadCalls reads what is expected of the calls of tools, in the same way.
+func ReadCalls(d *strictyaml.Document, n *yaml.Node) *Sequence {
+	r := &reader{Document: d}
+	return r.readSequence(n, r.readCallItem)
+}

@@ -130,6 +130,7 @@ func (a *Archive) DiffPoints(ctx context.Context, from, to string) (was, is Poin
 type ForkChanges struct {
 	Model     string            // replaces every model; "": as in the original
 	Templates map[string]string // replace templates of prompts, by node
+	ID        string            // of the copy; "": a new one
 }
 
 // ForkRun starts a new run as a copy of another at RUN@AT and returns its id, and
@@ -142,7 +143,7 @@ func (a *Archive) ForkRun(ctx context.Context, from string, changes ForkChanges)
 	if snap.Status.Final() {
 		return "", origin, failure.NewStale("fork it at an earlier checkpoint: "+st.DescribeCheckpoints(ctx, at.Thread), "run %s is over (%s): a copy of its end could not continue", at.Thread, snap.Status)
 	}
-	id = graph.NewID(time.Now())
+	id = cmp.Or(changes.ID, graph.NewID(time.Now()))
 	if err := foreign.Copy(ctx, st, at.Thread, snap.Head, id); err != nil {
 		return "", origin, err
 	}

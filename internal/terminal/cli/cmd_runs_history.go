@@ -2,17 +2,13 @@ package cli
 
 import (
 	"context"
-	"fmt"
-	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	"raddle.dev/graph/history"
-	"raddle.dev/internal/base/term"
 	"raddle.dev/internal/process/app"
 	"raddle.dev/internal/report/story"
 	"raddle.dev/internal/terminal/console"
+	"raddle.dev/internal/terminal/runview"
 )
 
 // runsHistoryOptions are the flags of "runs history".
@@ -38,21 +34,6 @@ The number of each line is that of the record. --raw lists every record with its
 	return cmd
 }
 
-// historyLine is a record as "runs history --output json" writes it.
-type historyLine struct {
-	Seq  int64     `json:"seq"`
-	Time time.Time `json:"time"`
-	Kind string    `json:"kind"`
-	Path string    `json:"path,omitempty"`
-	What string    `json:"what,omitempty"`
-	Next []string  `json:"next,omitempty"`
-	By   string    `json:"by,omitempty"` // who answered, forked, edited or cancelled, if the server knows
-}
-
-func lineOf(e *history.Entry) historyLine {
-	return historyLine{e.Seq, e.Time, e.Kind.String(), e.Path, e.What, e.Next, e.By}
-}
-
 func runRunsHistory(ctx context.Context, con *console.Console, p *app.Process, opts runsHistoryOptions, args []string) error {
 	if opts.output == console.FormatText && !opts.raw {
 		return printStory(ctx, con, p, args[0])
@@ -61,24 +42,8 @@ func runRunsHistory(ctx context.Context, con *console.Console, p *app.Process, o
 	if err != nil {
 		return err
 	}
-	lines := []historyLine{}
-	for _, e := range entries {
-		lines = append(lines, lineOf(&e))
-	}
-	return con.PrintResult(opts.output, lines, func() string {
-		var b strings.Builder
-		for _, l := range lines {
-			text := fmt.Sprintf("%6d  %s  %-9s %s", l.Seq, l.Time.Local().Format("15:04:05.000"), l.Kind, l.Path+l.What)
-			if len(l.Next) > 0 {
-				text += " -> " + strings.Join(l.Next, ", ")
-			}
-			if l.By != "" {
-				text += " (by " + term.CleanText(l.By) + ")"
-			}
-			b.WriteString(strings.TrimRight(text, " ") + "\n")
-		}
-		return b.String()
-	})
+	lines := runview.ListLines(entries)
+	return con.PrintResult(opts.output, lines, func() string { return runview.FormatLines(lines) })
 }
 
 // printStory prints what happened in a run, a line for each moment. A line above the first moment of a day names the

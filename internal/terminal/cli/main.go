@@ -183,6 +183,8 @@ func listCommands(env *environment) []commandGroup {
 			newExamplesCommand(env),
 			newCheckCommand(&env.opener),
 			newTestCommand(&env.opener),
+			newEvalCommand(&env.opener),
+			newDatasetCommand(&env.opener),
 			newChaosCommand(&env.opener),
 			newGraphCommand(&env.opener),
 			newToolsCommand(&env.opener),
