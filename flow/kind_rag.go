@@ -193,7 +193,7 @@ type Chunk struct {
 	Index  int     `json:"index"` // of the chunk in its document, starting with 0
 	Text   string  `json:"text"`
 	Score  float64 `json:"score,omitempty"`
-	// Place is where the chunk stands in its document.
+	// Place is the place of the chunk in its document.
 	Place rag.Place `json:"place,omitzero"`
 }
 

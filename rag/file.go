@@ -16,7 +16,7 @@ import (
 
 const (
 	application = 0x72616462 // "radb", in the file's header
-	version     = 5          // of the schema, in the file's header
+	version     = 6          // of the schema, in the file's header
 
 	patience = 10 * time.Second      // in total, while another process creates the file
 	pause    = 10 * time.Millisecond // between attempts
@@ -121,12 +121,16 @@ CREATE TABLE unread (
 
 // schema5 is the schema that version 5 added.
 const schema5 = `
-ALTER TABLE chunk ADD COLUMN stands TEXT NOT NULL DEFAULT ''; -- where it stands in its document, as JSON; empty: not known
+ALTER TABLE chunk ADD COLUMN stands TEXT NOT NULL DEFAULT ''; -- the place in its document, as JSON; empty: not known
+`
+
+// schema6 is the schema that version 6 added.
+const schema6 = `
 ALTER TABLE document ADD COLUMN date INTEGER NOT NULL DEFAULT 0; -- milliseconds since 1970; 0: not known
 `
 
 // schemas are the statements that each version has added. The first version is the first of them.
-var schemas = []string{schema, schema2, schema3, schema4, schema5}
+var schemas = []string{schema, schema2, schema3, schema4, schema5, schema6}
 
 // openFile opens or creates the database at path; if path is empty, the database is in memory.
 func openFile(path string) (*sql.DB, error) {

@@ -33,7 +33,7 @@ type Hit struct {
 	// Score is that of the ranking that decided, higher is better; it compares with the hits of the same search only.
 	Score    float64
 	Metadata map[string]string // of the document
-	Place    Place             // where it stands in the document
+	Place    Place             // in the document
 }
 
 // Search returns the chunks that match query best, best first. It sees one published state of the base, even if a build

@@ -10,7 +10,7 @@ import (
 	"raddle.dev/rag/split"
 )
 
-// A Place says where a chunk stands in its document. Fields that do not fit the kind of document are zero, and all are
+// A Place is the place of a chunk in its document. Fields that do not fit the kind of document are zero, and all are
 // if the base was built by a version that did not keep places.
 type Place struct {
 	// Page and LastPage are the first and last page of a PDF, from one.
@@ -151,7 +151,7 @@ const (
 // space, outside of fenced blocks.
 func listSections(text string) []section {
 	sections := []section{{}}
-	var open []string // the headings above, by their level; "" where there is none
+	var open []string // the headings above, by their level; "" for a level without one
 	fence := ""
 	at := 0
 	for line := range strings.Lines(text) {
