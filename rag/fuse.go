@@ -43,7 +43,7 @@ type Weights struct {
 	Entities float64 `json:"entities"`
 }
 
-// DefaultWeights are the weights of searches that set none. What they were measured on is in docs/performance.md.
+// DefaultWeights are the weights of searches that set none. What they were measured on is in docs/decisions.md (159).
 var DefaultWeights = Weights{
 	Meaning:  0.6,
 	Words:    0.4,
