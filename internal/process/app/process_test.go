@@ -61,7 +61,8 @@ func TestSecrets(t *testing.T) {
 
 // Scripts get the variable of the store unless its URL has a password.
 func TestScriptsLackThePasswordOfTheStore(t *testing.T) {
-	for url, want := range map[string]bool{"memory:": true, "redis://127.0.0.1:1": true, "redis://:hunter2@127.0.0.1:1": false} {
+	for url, want := range map[string]bool{"memory:": true, "redis://127.0.0.1:1": true, "redis://:hunter2@127.0.0.1:1": false,
+		"postgres://me:pass@db/raddle": false, "postgres://me@db/raddle": true} {
 		env := process(t, "RADDLE_STORE="+url).Tools.ScriptEnv()
 		if got := slices.Contains(env, "RADDLE_STORE="+url); got != want {
 			t.Errorf("scripts get %s: %v, want %v", url, got, want)

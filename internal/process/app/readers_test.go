@@ -265,6 +265,7 @@ var elsewhere = map[string]string{
 	"internal/proving/experiment/variant.go readValue":         "the person names the file, with a limit",
 	"internal/terminal/evalview/dataset.go Run":                "the person names the data set, with a limit",
 	"internal/terminal/evalview/eval.go readScorers":           "the person names the file, with a limit",
+	"internal/terminal/ragview/eval.go RunEval":                "the person names the file, with a limit",
 	"internal/proving/chaos/child.go readLog":                  "a file that raddle chaos has made itself",
 	"internal/proving/chaos/world.go Rehearse":                 "a file that raddle chaos has made itself",
 	"internal/proving/chaos/world.go readEffects":              "files that raddle chaos has made itself",

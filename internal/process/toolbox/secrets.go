@@ -11,6 +11,7 @@ import (
 	"raddle.dev/internal/base/pattern"
 	"raddle.dev/internal/base/redact"
 	"raddle.dev/internal/process/provider"
+	"raddle.dev/internal/storage/stores"
 	"raddle.dev/tool/mcp"
 	"raddle.dev/tool/script"
 )
@@ -132,7 +133,7 @@ const storeVariable = "RADDLE_STORE"
 // model providers and the password of the store.
 func (s *Shared) ScriptEnv() []string {
 	hidden := provider.ListKeyVariables(s.Config)
-	if len(redact.FindPasswords(s.env.Get(storeVariable))) > 0 {
+	if url := s.env.Get(storeVariable); stores.HidePassword(url) != url { // also one that is too short to be redacted
 		hidden = append(hidden, storeVariable)
 	}
 	env := s.env.WithoutNames(hidden...)

@@ -31,6 +31,8 @@ var notTried = map[string]string{
 	"raddle replay bug":                     "it needs a file of the user",
 	"raddle replay last --w":                "it needs a file of the user",
 	"raddle replay last --u":                "the run has no such node",
+	"raddle eval":                           "it needs a data set of the user",
+	"raddle dataset add":                    "the run has no such point",
 	"raddle rag search":                     "the base is built by the line before",
 	"raddle runs import":                    "it needs a file of the user",
 	"raddle import":                         "it needs the files of another program",
