@@ -158,6 +158,9 @@ func (r *reader) addItem(n *yaml.Node) {
 	if item.Prompt == "" && item.State == nil && item.Variables == nil && item.Files == nil && item.From == "" {
 		r.ReportFault(n, "add `prompt`", "the item gives the agent nothing: no prompt, state, variables, files or run")
 	}
+	if item.From != "" && len(item.Variables)+len(item.Files) > 0 {
+		r.ReportFault(n, "remove them; `state` replaces values of the copy", "the item begins in the middle of a run, which has its variables and files already")
+	}
 }
 
 func (r *reader) readField(i *Item, field string, n *yaml.Node) {

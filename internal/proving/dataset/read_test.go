@@ -71,7 +71,7 @@ func TestProblems(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
 		"a.jsonl": {
 			"{\"promt\": \"a\"}\n{\"prompt\": [1]}\n{\"prompt\": \"a\", \"input\": \"b\"}\n{\"prompt\": \"ü\", oops}\n{\"expect\": 1}\n" +
-				"{\"id\":\"x\",\"prompt\":\"a\"}\n{\"id\":\"x\",\"prompt\":\"a\",\"from\":\"1ab@no\"}\n{\"prompt\":\"a\"\n{\"prompt\":\"a\"} {}\n{\"tags\":1,\"tags\":2}\n",
+				"{\"id\":\"x\",\"prompt\":\"a\"}\n{\"id\":\"x\",\"prompt\":\"a\",\"from\":\"1ab@no\"}\n{\"prompt\":\"a\"\n{\"prompt\":\"a\"} {}\n{\"tags\":1,\"tags\":2}\n{\"from\":\"1ab@7\",\"files\":[\"a\"]}\n",
 			`a.jsonl:1:2: error: unknown key "promt" in the item (did you mean prompt?)
 a.jsonl:2:12: error: the prompt must be a text, not a list
 a.jsonl:3:26: error: "prompt" and "input" are the same field (remove one of them)
@@ -81,7 +81,8 @@ a.jsonl:7:1: error: the id "x" is that of another item, in line 6
 a.jsonl:7:31: error: from: "1ab@no" names no checkpoint
 a.jsonl:8:14: error: the JSON value has no end
 a.jsonl:9:16: error: there is more text after the end of the JSON value
-a.jsonl:10:11: error: the member "tags" is there twice`,
+a.jsonl:10:11: error: the member "tags" is there twice
+a.jsonl:11:1: error: the item begins in the middle of a run, which has its variables and files already (remove them`,
 		},
 		"a.csv": {
 			"prompt,quetion,input,colour,expect\na,b,c\n\"ü\",b,c,d,\"{\"\"pattern\"\": \"\"(\"\"}\"\n",
@@ -143,9 +144,13 @@ func TestRoundTrip(t *testing.T) {
 			Variables: []strictyaml.Pair{{Key: text(), Value: text()}},
 			Files:     []string{text()},
 			Tags:      []string{text(), text()},
-			From:      "1abc@7",
 			Expected:  jsonvalue.NewObject(jsonvalue.Member{Key: "equal", Value: text()}),
 			Metadata:  jsonvalue.NewObject(jsonvalue.Member{Key: text(), Value: text()}),
+		}
+		if random.IntN(2) == 0 { // in the middle of a run
+			item.From = "1abc@7"
+			item.Variables = nil
+			item.Files = nil
 		}
 		line := write(t, item)
 		file, err := dataset.Read("a.jsonl", []byte(line))

@@ -90,7 +90,7 @@ func (e *Experiment) Run(ctx context.Context) (*Report, error) {
 	cells := e.makeCells()
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	w := &work{Experiment: e, variants: variants, cells: len(cells)}
+	w := &work{Experiment: e, variants: variants, cells: len(cells), keys: map[string]*sync.Mutex{}}
 	queue := make(chan *Cell)
 	var group sync.WaitGroup
 	for range min(e.Jobs, len(cells)) {
@@ -199,6 +199,21 @@ type work struct {
 	mu   sync.Mutex
 	done int
 	cost float64
+	keys map[string]*sync.Mutex // held while the run of a key works: items may be equal
+}
+
+// lockKey takes the lock of a key, so that equal cells share one run. The caller must unlock it.
+func (w *work) lockKey(key []string) *sync.Mutex {
+	name := attemptID(key, 0)
+	w.mu.Lock()
+	lock := w.keys[name]
+	if lock == nil {
+		lock = &sync.Mutex{}
+		w.keys[name] = lock
+	}
+	w.mu.Unlock()
+	lock.Lock()
+	return lock
 }
 
 // runCell runs and scores one cell, unless the budget is used up.
@@ -272,6 +287,7 @@ func (w *work) findResult(ctx context.Context, c *Cell) error {
 	if err != nil {
 		return err
 	}
+	defer w.lockKey(key).Unlock()
 	found, err := findAttempt(ctx, w.Process, key)
 	if err != nil {
 		return err

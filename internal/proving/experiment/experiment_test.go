@@ -249,6 +249,20 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
+// Equal items share one run of each variant and round, also if they work at the same time.
+func TestEqualItems(t *testing.T) {
+	w := newWorld(t)
+	e := w.experiment(strings.Repeat(makeItems(1), 6), "model=test:50")
+	e.Jobs = 4
+	r, err := e.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Done != 12 || r.Reused != 10 || len(w.asked) != 2 {
+		t.Errorf("%d cells are done, %d of them reused, and the models were asked %d times", r.Done, r.Reused, len(w.asked))
+	}
+}
+
 // A run that fails is a result. It is repeated only if that is wanted.
 func TestFailedRuns(t *testing.T) {
 	w := newWorld(t)
