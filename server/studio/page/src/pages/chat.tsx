@@ -257,6 +257,7 @@ let writeNext = "";
 function Talk({ agent, session, onNews }: { agent: string; session: string; onNews(text: string): void }) {
   const { talk, view, branches, error, arriving, connection, reload } = useConversation(agent, session);
   const [failure, setFailure] = useState("");
+  const [queued, setQueued] = useState<string[]>([]); // what the agent that works has not taken up yet
   const box = useRef<HTMLDivElement>(null);
   const atEnd = useRef(true);
   const busy = !!view && isWorking(view.status);
@@ -267,6 +268,10 @@ function Talk({ agent, session, onNews }: { agent: string; session: string; onNe
     writeNext = "";
   }, [session]);
   const turns = useMemo(() => toTurns(talk?.messages ?? []), [talk]);
+  useEffect(() => {
+    const taken = turns.filter((t) => t.role === "user" && t.run === view?.run).map((t) => t.text);
+    setQueued((list) => (busy ? list.filter((text) => !taken.includes(text)) : []));
+  }, [turns, busy]);
   useMemo(() => {
     if (waits) atEnd.current = true; // the question must be seen
   }, [waits]);
@@ -288,6 +293,17 @@ function Talk({ agent, session, onNews }: { agent: string; session: string; onNe
     reload();
   };
   const send = async (prompt: string, files: Sent[]) => {
+    if (busy && view) {
+      if (files.length) throw new Error("The agent is working. Send files when it is done, or stop it.");
+      try {
+        await post(`runs/${encodeURIComponent(view.run)}/messages`, { text: prompt });
+        atEnd.current = true;
+        setQueued((list) => [...list, prompt]);
+        return;
+      } catch (e) {
+        if (!(e instanceof Problem && e.code === "stale")) throw e; // else the turn has just ended
+      }
+    }
     const name = session || nameSession(prompt || (files[0]?.name ?? ""));
     // A turn that failed or was stopped has not ended: it ends before the next one starts.
     if (view && !busy && !isFinal(view.status)) await post(`runs/${encodeURIComponent(view.run)}/cancel`);
@@ -348,6 +364,11 @@ function Talk({ agent, session, onNews }: { agent: string; session: string; onNe
           </article>
         ))}
         {busy && arriving.length === 0 && <p class="dim working">Working…</p>}
+        {queued.map((text, i) => (
+          <article key={"queued" + i} class="said user queued" aria-label="Your message, which the agent gets with its next request">
+            <p class="text">{visible(text)}</p>
+          </article>
+        ))}
         {view && waits && view.questions?.filter(takesAnswers).map((q) => <AnswerForm key={q.id} run={view.run} q={q} onAnswered={reload} />)}
         {view && !busy && !waits && view.reason && <Failure text={visible(view.reason)} />}
         {view && !busy && !waits && !isFinal(view.status) && (
@@ -667,7 +688,7 @@ function Media({ list }: { list: Sent[] }) {
   );
 }
 
-// Composer is where a person writes. Enter sends, with Shift it begins a new line.
+// Composer is where a person writes. Enter sends, with Shift it begins a new line. While the agent works, it gets the message with its next request.
 function Composer({ busy, blocked, onSend, onStop }: { busy: boolean; blocked: boolean; onSend(text: string, files: Sent[]): Promise<void>; onStop(): void }) {
   const [text, setText] = useState("");
   const [files, setFiles] = useState<File[]>([]);
@@ -683,7 +704,7 @@ function Composer({ busy, blocked, onSend, onStop }: { busy: boolean; blocked: b
     setFiles(list.filter((f) => f.size <= mostBytes).slice(0, mostFiles));
   };
   const send = async () => {
-    if (empty || busy || blocked || sending) return;
+    if (empty || blocked || sending) return;
     setSending(true);
     setError("");
     try {
@@ -737,7 +758,7 @@ function Composer({ busy, blocked, onSend, onStop }: { busy: boolean; blocked: b
         id="message"
         rows={Math.min(8, Math.max(2, text.split("\n").length))}
         value={text}
-        placeholder={blocked ? "Answer the question first" : "Message"}
+        placeholder={blocked ? "Answer the question first" : busy ? "Message for the agent while it works" : "Message"}
         onInput={(e) => setText(e.currentTarget.value)}
         onPaste={(e) => {
           if (!e.clipboardData?.files.length) return;
@@ -767,11 +788,12 @@ function Composer({ busy, blocked, onSend, onStop }: { busy: boolean; blocked: b
         <button type="button" onClick={() => picker.current?.click()}>
           Attach
         </button>
-        {busy ? (
+        {busy && (
           <button type="button" class="danger" onClick={onStop}>
             Stop
           </button>
-        ) : (
+        )}
+        {(!busy || !empty) && (
           <button type="submit" class="primary" disabled={empty || blocked || sending}>
             Send
           </button>
