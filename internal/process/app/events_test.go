@@ -313,13 +313,13 @@ func driveUntilItAsks(run *Run) (causes, done <-chan error) {
 	cause := make(chan error, 1)
 	end := make(chan error, 1)
 	go func() {
-		defer run.Close()
 		_, err := run.Drive(context.Background(), Driver{Ask: func(ctx context.Context, _ []graph.Question) ([]graph.Answer, bool, error) {
 			close(asked)
 			<-ctx.Done()
 			cause <- context.Cause(ctx)
 			return nil, true, ctx.Err()
 		}})
+		run.Close()
 		end <- err
 	}()
 	<-asked

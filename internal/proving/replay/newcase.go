@@ -268,7 +268,11 @@ func (b *caseBuilder) addSearches() {
 		}
 		stub := testcase.SearchStub{Node: name}
 		for _, chunk := range found.Chunks {
-			stub.Hits = append(stub.Hits, testcase.Hit{Source: chunk.Source, Text: chunk.Text})
+			stub.Hits = append(stub.Hits, testcase.Hit{
+				Source: chunk.Source,
+				Text:   chunk.Text,
+				Place:  chunk.Place,
+			})
 		}
 		b.c.Searches = append(b.c.Searches, stub)
 	}

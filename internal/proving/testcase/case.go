@@ -20,6 +20,7 @@ import (
 	"raddle.dev/internal/base/plainfile"
 	"raddle.dev/internal/base/strictyaml"
 	"raddle.dev/llm/script"
+	"raddle.dev/rag"
 )
 
 // Suffix is the end of the names of files with test cases.
@@ -107,7 +108,11 @@ type SearchStub struct {
 const OwnDocuments = "documents"
 
 // Hit is one part of a document that a search finds.
-type Hit struct{ Source, Text string }
+type Hit struct {
+	Source string
+	Text   string
+	Place  rag.Place // zero: not known
+}
 
 // Answer answers a question. The answers are used in order; the last one is not repeated.
 type Answer struct {

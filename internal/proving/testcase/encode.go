@@ -2,6 +2,7 @@ package testcase
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -277,12 +278,17 @@ func (t *ToolResult) makeNode() *yaml.Node {
 }
 
 func (h *Hit) makeNode() *yaml.Node {
-	if h.Source == "" {
+	if h.Source == "" && h.Place.IsZero() {
 		return valueNode(h.Text)
 	}
 	var b block
 	b.set("source", valueNode(h.Source))
 	b.set("text", valueNode(h.Text))
+	if text, err := json.Marshal(h.Place); err == nil && !h.Place.IsZero() {
+		if place, err := jsonvalue.Parse(text); err == nil {
+			b.set("place", valueNode(place))
+		}
+	}
 	return b.node()
 }
 

@@ -1,7 +1,9 @@
 package testcase
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -13,6 +15,7 @@ import (
 	"raddle.dev/internal/base/jsonvalue"
 	"raddle.dev/internal/base/strictyaml"
 	"raddle.dev/llm/script"
+	"raddle.dev/rag"
 )
 
 // Read reads the text of a file of test cases. If it has errors, the error is a [*FileError] with all of them.
@@ -264,10 +267,25 @@ func (r *reader) readHits(n *yaml.Node) (hits []Hit) {
 		r.readMapping(item, "a hit", readers{
 			"source": func(n *yaml.Node) { h.Source = r.readText(n, "the source") },
 			"text":   func(n *yaml.Node) { h.Text = r.readText(n, "the text") },
+			"place":  func(n *yaml.Node) { h.Place = r.readPlace(n) },
 		})
 		hits = append(hits, h)
 	}
 	return hits
+}
+
+// readPlace reads a place as the JSON of a chunk has it.
+func (r *reader) readPlace(n *yaml.Node) (p rag.Place) {
+	text, err := jsonvalue.Append(nil, strictyaml.DecodeValue(n))
+	if err == nil {
+		dec := json.NewDecoder(bytes.NewReader(text))
+		dec.DisallowUnknownFields()
+		err = dec.Decode(&p)
+	}
+	if err != nil {
+		r.ReportFault(n, "write it as raddle rag search --output json does, for example {page: 3}", "the place of a hit cannot be read: %v", err)
+	}
+	return p
 }
 
 // readAnswers returns the answers to a question: one, or one for each time. An answer with several texts is a list in

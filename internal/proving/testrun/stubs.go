@@ -501,7 +501,13 @@ type hits []testcase.Hit
 func (h hits) Search(context.Context, string, rag.SearchOptions) ([]rag.Hit, error) {
 	found := make([]rag.Hit, len(h))
 	for i, each := range h {
-		found[i] = rag.Hit{Path: each.Source, Text: each.Text, Chunk: i, Score: 1}
+		found[i] = rag.Hit{
+			Path:  each.Source,
+			Text:  each.Text,
+			Chunk: i,
+			Score: 1,
+			Place: each.Place,
+		}
 	}
 	return found, nil
 }
