@@ -107,10 +107,9 @@ func TestAskAgent(t *testing.T) {
 		len(who.answers) != 1 {
 		t.Errorf("with an agent: %s, %v, asked %q", next, err, who.asked)
 	}
-	if g, _, _ := newGuide(t, "yes"); true {
-		if _, err := g.askAgent(t.Context()); !errors.Is(err, term.ErrLeftOpen) {
-			t.Errorf("left at the name: %v", err)
-		}
+	g, _, _ = newGuide(t, "yes")
+	if _, err := g.askAgent(t.Context()); !errors.Is(err, term.ErrLeftOpen) {
+		t.Errorf("left at the name: %v", err)
 	}
 }
 
