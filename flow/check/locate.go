@@ -2,7 +2,11 @@ package check
 
 import (
 	"bytes"
+	"cmp"
+	"slices"
 	"unicode/utf8"
+
+	"go.yaml.in/yaml/v4"
 
 	"raddle.dev/flow/spec"
 	"raddle.dev/internal/base/strictyaml"
@@ -10,8 +14,9 @@ import (
 
 // locator finds placeholders in the text of a file.
 type locator struct {
-	text  []byte
-	lines []int // the offset of each line
+	text   []byte
+	lines  []int            // the offset of each line
+	starts []strictyaml.Pos // where each key and value begins, in order
 }
 
 func newLocator(f *spec.File) *locator {
@@ -21,7 +26,35 @@ func newLocator(f *spec.File) *locator {
 			l.lines = append(l.lines, i+1)
 		}
 	}
+	l.addStarts(f.Source, f.Source.Node)
+	slices.SortFunc(l.starts, comparePlaces)
 	return l
+}
+
+func comparePlaces(a, b strictyaml.Pos) int {
+	return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Col, b.Col))
+}
+
+// addStarts records where a node and those in it begin.
+func (l *locator) addStarts(file strictyaml.Mapping, n *yaml.Node) {
+	if n == nil {
+		return
+	}
+	l.starts = append(l.starts, file.PositionOf(n))
+	for _, inner := range n.Content {
+		l.addStarts(file, inner)
+	}
+}
+
+// endOf returns an index of the text at or after the end of the scalar at a position, before the next key or value.
+func (l *locator) endOf(from strictyaml.Pos) int {
+	next, _ := slices.BinarySearchFunc(l.starts, strictyaml.Pos{Line: from.Line, Col: from.Col + 1}, comparePlaces)
+	if next < len(l.starts) {
+		if end := l.offsetOf(l.starts[next]); end >= 0 {
+			return end
+		}
+	}
+	return len(l.text)
 }
 
 // locatePlaceholder returns the position of the first placeholder of a template with
@@ -33,7 +66,7 @@ func (l *locator) locatePlaceholder(n *spec.Node, u spec.TemplateUse, p *spec.Pa
 	if start < 0 || start < len(l.text) && l.text[start] == '*' {
 		return from
 	}
-	window := l.text[start:min(len(l.text), start+4*len(u.Template.Text)+1024)]
+	window := l.text[start:max(start, min(l.endOf(from), start+4*len(u.Template.Text)+1024))]
 	found := bytes.Index(window, []byte("{{"+p.Text+"}}"))
 	if found < 0 {
 		return from

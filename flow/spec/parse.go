@@ -177,14 +177,21 @@ func (p *FileParser) parseReducers(m *strictyaml.Fields) {
 		return
 	}
 	content := strictyaml.ResolveAlias(n).Content
-	for i, pair := range m.ReadPairs("reducers", strictyaml.Optional) {
-		if _, ok := ReducersByKey[pair.Value]; !ok {
-			m.AddFault(content[2*i+1], "reducers."+pair.Key, "unknown-variant", unknownVariant(pair.Value, ReducerNames))
-			p.List[len(p.List)-1].Fix = wording.SuggestNearest(pair.Value, ReducerNames, "`")
-			continue
+	for _, pair := range m.ReadPairs("reducers", strictyaml.Optional) {
+		for strictyaml.IsBroken(content[0]) { // the pairs leave it out
+			content = content[2:]
 		}
-		p.File.Reducers = append(p.File.Reducers, KeyReducer{pair.Key, pair.Value})
-		p.File.ReducersByKey[pair.Key] = pair.Value
+		value := content[1]
+		content = content[2:]
+		if _, ok := ReducersByKey[pair.Value]; ok {
+			p.File.Reducers = append(p.File.Reducers, KeyReducer{pair.Key, pair.Value})
+			p.File.ReducersByKey[pair.Key] = pair.Value
+		} else if _, isText := strictyaml.ScalarText(value, true); isText && !strictyaml.IsBroken(strictyaml.ResolveAlias(value)) {
+			p.Add(strictyaml.Finding{
+				Code: "unknown-variant", Message: strictyaml.PrefixPath("reducers."+pair.Key, unknownVariant(pair.Value, ReducerNames)),
+				Fix: wording.SuggestNearest(pair.Value, ReducerNames, "`"), Pos: m.Source.PositionOf(value),
+			})
+		}
 	}
 }
 

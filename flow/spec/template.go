@@ -172,6 +172,9 @@ func spokenSize(n int) string {
 // creates a text that is longer.
 func (t Template) renderLimited(lookup func(key string) (any, bool), limit int) (text string, missing []string, err error) {
 	if t.Parts == nil {
+		if limit > 0 && len(t.Text) > limit {
+			return "", nil, &ValueSizeError{limit}
+		}
 		return t.Text, nil, nil
 	}
 	out := make([]byte, 0, 2*len(t.Text))
@@ -191,6 +194,9 @@ func (t Template) renderLimited(lookup func(key string) (any, bool), limit int) 
 		if out = AppendValue(out, v); limit > 0 && len(out) > limit {
 			return "", missing, &ValueSizeError{limit}
 		}
+	}
+	if limit > 0 && len(out) > limit {
+		return "", missing, &ValueSizeError{limit}
 	}
 	return string(out), missing, nil
 }

@@ -124,7 +124,7 @@ func (f *NodeFields) ReadDeadline() (d Deadline) {
 	pairs := f.ReadPairs(field, strictyaml.Optional)
 	if len(pairs) != 1 || pairs[0].Key != "answer" {
 		text := "invalid value: expected `answer: TEXT`, the id of a node, or fail"
-		if len(pairs) > 0 {
+		if len(pairs) > 0 && pairs[0].Key != "answer" {
 			if hint := wording.SuggestNearest(pairs[0].Key, []string{"answer"}, "`"); hint != "" {
 				text += " (" + hint + ")"
 			}

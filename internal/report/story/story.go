@@ -510,8 +510,10 @@ func describeCallLines(c *runs.ToolCall) string {
 	switch {
 	case c.Outcome != "" && c.Status == "failed":
 		outcome += ": " + outcomeLine(c)
-	case c.Outcome != "":
-		outcome += ": " + previewOutcome(c.Outcome)
+	default:
+		if text := previewOutcome(c.Outcome); text != "" {
+			outcome += ": " + text
+		}
 	}
 	return "● " + term.CleanText(c.Tool) + " " + term.CleanText(cmp.Or(describeArgs(c.Args), "{}")) + "\n  " + outcome
 }

@@ -193,7 +193,11 @@ func describeAnswerOf(p *agent.Permission, by string) string {
 	case "edit":
 		text = who + " changed the call"
 	case "changed":
-		text = "the answer of " + who + " did not count: what the call runs had changed since"
+		text = "your answer"
+		if by != "" {
+			text = "the answer of " + who
+		}
+		text += " did not count: what the call runs had changed since"
 	}
 	if len(p.Rules) > 0 {
 		rules := slices.Clone(p.Rules)
