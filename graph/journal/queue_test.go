@@ -20,8 +20,7 @@ func endRecord(status record.Status, due int64) journal.Record {
 
 // What happens to a job follows from how its drive was to end, and from how it ended.
 func TestJobChangeOf(t *testing.T) {
-	claim := journal.Record{Kind: journal.KindClaim}
-	step := journal.Record{Kind: journal.KindStep}
+	claim, step := journal.Record{Kind: journal.KindClaim}, journal.Record{Kind: journal.KindStep}
 	broken := journal.Record{Kind: journal.KindEnd, Head: []byte{byte(record.Paused), 9}}
 	const (
 		nothing = "nothing"
@@ -55,10 +54,8 @@ func TestJobChangeOf(t *testing.T) {
 		{"ends and continues", journal.RemoveAtEnd, []journal.Record{endRecord(record.Done, 0), claim}, put},
 		{"of another thread", journal.ReturnAtEnd, []journal.Record{claim, endRecord(record.Paused, 0)}, foreign},
 	} {
-		hold := &journal.Hold{
-			Job: journal.DriveJob{Thread: "t", Token: "token", Worker: "w", Attempts: 3},
-			TTL: time.Minute,
-		}
+		hold := &journal.Hold{TTL: time.Minute}
+		hold.Job = journal.DriveJob{Thread: "t", Token: "token", Worker: "w", Attempts: 3}
 		if c.want == foreign {
 			hold.Job.Thread = "other"
 		}
@@ -78,7 +75,7 @@ func TestJobChangeOf(t *testing.T) {
 			want.Job.Attempts = 0
 			want.TTL = 0
 		}
-		if c.want == later {
+		if c.want == later { // as long after the end as its record says
 			want.TTL = 5 * time.Second
 			if got.Job.Token == want.Job.Token || got.Job.Token == "" {
 				t.Errorf("%s: the token is %q", c.name, got.Job.Token)
@@ -89,7 +86,12 @@ func TestJobChangeOf(t *testing.T) {
 			t.Errorf("%s: %+v, want %+v", c.name, got, want)
 		}
 	}
-	if got := journal.JobChangeOf(context.Background(), "t", []journal.Record{claim}); got != (journal.JobChange{}) {
+}
+
+// Without a job in the context, the begin of a drive changes nothing.
+func TestJobChangeOfNoJob(t *testing.T) {
+	claim := []journal.Record{{Kind: journal.KindClaim}}
+	if got := journal.JobChangeOf(context.Background(), "t", claim); got != (journal.JobChange{}) {
 		t.Errorf("a claim without a job: %+v", got)
 	}
 }
