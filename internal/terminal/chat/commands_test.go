@@ -2,6 +2,7 @@ package chat
 
 import (
 	"bufio"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -153,6 +154,22 @@ func TestMacros(t *testing.T) {
 	}
 	if !slices.Equal(x.asked(), []string{"hello"}) || len(x.errors) != 1 {
 		t.Errorf("the model got %q, errors %q", x.asked(), x.errors)
+	}
+}
+
+// Without an editor, the steps after a message that has failed are left out, and not sent after the next message.
+func TestMacroWithoutEditor(t *testing.T) {
+	x := newStage(t, map[string]string{"home/.config/raddle/macros/two.yaml": "steps: [hello, world]\n"})
+	x.edit = nil
+	x.submit(t.Context(), "/two")
+	x.shown()
+	x.finish(errors.New("no network"))
+	if got := x.shown(); !strings.Contains(got, "Left out: world") || x.queued() != "" {
+		t.Errorf("%q is shown, and queued is %s", got, x.queued())
+	}
+	x.sends("other")
+	if got := x.asked(); x.turn != nil || !slices.Equal(got, []string{"other"}) {
+		t.Errorf("the model got %q", got)
 	}
 }
 
