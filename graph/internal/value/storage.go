@@ -227,7 +227,7 @@ func (w *typeWalk) checkOwnForm(t reflect.Type, path string, addressable bool) b
 	} {
 		found := t.Implements(m.out)
 		if !found && t.Kind() != reflect.Pointer && reflect.PointerTo(t).Implements(m.out) {
-			if found = addressable; !found && implementsMethods(t, m.in) {
+			if found = addressable; !found && !w.reply && implementsMethods(t, m.in) {
 				w.reportFault(path, fmt.Sprintf("is a value of a map, whose Marshal%s has a pointer receiver and is not called there", m.name), "use a map of pointers")
 				return true
 			}

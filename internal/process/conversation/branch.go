@@ -67,6 +67,30 @@ func (c *Conversation) BranchAt(ctx context.Context, turn int) error {
 	return c.branchAt(ctx, r, turn-1)
 }
 
+// AddBranch continues after the last turn on another branch. A branch that began here and has no turn of its own is used
+// again.
+func (c *Conversation) AddBranch(ctx context.Context) error {
+	if c.graph {
+		return c.errGraph()
+	}
+	r, err := c.readTurns(ctx)
+	if err != nil {
+		return err
+	}
+	if len(r.places) == 0 {
+		return errNotRecorded
+	}
+	at := journal.Point{Thread: c.thread}
+	newest := journal.Range{Newest: true, Limit: 1, Heads: true}
+	for rec, err := range journal.Records(ctx, r.talks.Store, c.thread, newest) {
+		if err != nil {
+			return err
+		}
+		at.Seq = rec.Seq
+	}
+	return c.forkAt(ctx, r.talks, at, false)
+}
+
 // readFrom reads the current branch to change it from a turn on, counted from 1.
 func (c *Conversation) readFrom(ctx context.Context, turn int) (*reading, error) {
 	if c.graph {

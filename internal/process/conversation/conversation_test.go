@@ -212,6 +212,29 @@ func TestBranches(t *testing.T) {
 	}
 }
 
+// A fork has the turns so far on a branch of its own; what is said there is not part of the first one.
+func TestAddBranch(t *testing.T) {
+	x := newPlace(t)
+	ctx := t.Context()
+	_, c := x.open("")
+	if err := c.AddBranch(ctx); err == nil {
+		t.Error("a conversation without a turn is forked")
+	}
+	x.say(c, "one")
+	must(t, c.AddBranch(ctx))
+	check(t, "the fork", prompts(t, c), "one")
+	branches, err := c.Branches(ctx)
+	must(t, err)
+	if len(branches) != 2 || branches[0].Current || !branches[1].Current {
+		t.Errorf("branches %+v", branches)
+	}
+	check(t, "reply", x.say(c, "two"), "reply 2 to two")
+	check(t, "the fork", prompts(t, c), "one two")
+	must(t, c.Undo(ctx, 1))
+	check(t, "reply", x.say(c, "other"), "reply 2 to other")
+	check(t, "after an undo", prompts(t, c), "one other")
+}
+
 // A renamed conversation is found by its new name, with all of its past.
 func TestRename(t *testing.T) {
 	x := newPlace(t)

@@ -334,7 +334,8 @@ func (m *Matcher) makeNode() *yaml.Node {
 	var b block
 	if m.Equal != nil {
 		n := valueNode(*m.Equal)
-		if len(m.Contains)+len(m.Never) == 0 && m.Pattern == nil && m.schema == nil && m.Above == nil && m.Below == nil && !isMatcher(n) {
+		others := len(m.Contains)+len(m.Never) > 0 || m.Pattern != nil || m.schema != nil || m.Above != nil || m.Below != nil
+		if !others && m.Absent == nil && !isMatcher(n) {
 			return n
 		}
 		b.set("equal", n)

@@ -3,6 +3,7 @@ package testcase
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -145,7 +146,7 @@ func equalValues(want, got any) bool {
 func readFloat(v any) (float64, bool) {
 	if text, ok := v.(string); ok {
 		f, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
-		return f, err == nil
+		return f, err == nil && !math.IsNaN(f)
 	}
 	return jsonvalue.AsFloat(v)
 }

@@ -160,7 +160,12 @@ func (s *Session) endMacro(step bool) {
 	if !step || !s.macro.refused {
 		return
 	}
-	for len(s.queue) > 0 && s.queue[0].step {
+	s.leaveOut(func(m message) bool { return m.step })
+}
+
+// leaveOut drops what is queued up to the first message that is not meant.
+func (s *Session) leaveOut(meant func(message) bool) {
+	for len(s.queue) > 0 && meant(s.queue[0]) {
 		s.say("Left out: " + s.queue[0].shown)
 		s.queue = s.queue[1:]
 	}

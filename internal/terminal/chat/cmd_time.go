@@ -184,11 +184,10 @@ func firstWords(text string) string {
 }
 
 func forkTalk(ctx context.Context, s *Session, _ string) error {
-	turns, err := listTurns(ctx, s)
-	if err != nil {
+	if _, err := listTurns(ctx, s); err != nil {
 		return err
 	}
-	if err := s.talk.BranchAt(ctx, len(turns)+1); err != nil {
+	if err := s.talk.AddBranch(ctx); err != nil {
 		return err
 	}
 	s.say("This is a new branch. /branches lists all of them.")

@@ -302,9 +302,13 @@ func (s *Session) endFailed(ctx context.Context) {
 	s.turn.failed = true
 }
 
-// keepQueue puts the queued messages back into the editor: the person decides what to do with them.
+// keepQueue puts the queued messages back into the editor: the person decides what to do with them. Without an editor
+// they are left out, so that none is sent after another message.
 func (s *Session) keepQueue() {
-	if len(s.queue) == 0 || s.edit == nil {
+	if s.edit == nil {
+		s.leaveOut(func(message) bool { return true })
+	}
+	if len(s.queue) == 0 {
 		return
 	}
 	var texts []string
