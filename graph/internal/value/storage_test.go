@@ -22,6 +22,9 @@ type (
 	failing    struct{ X int }
 )
 
+// x is there for the check of types alone.
+var _ = closed{}.x
+
 func (writesOnly) MarshalJSON() ([]byte, error) { return []byte("1"), nil }
 func (failing) MarshalJSON() ([]byte, error)    { panic("no JSON today") }
 func (*failing) UnmarshalJSON([]byte) error     { panic("no reading today") }
