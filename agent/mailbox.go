@@ -30,9 +30,10 @@ const MessagesEffect = "messages"
 
 type mailboxKey struct{}
 
-// A Mailbox returns the messages that have arrived, oldest first. It may return again what was taken up before. last says
-// that the turn ends if there is none: what arrives later belongs to the next turn. It is safe for concurrent use.
-type Mailbox func(last bool) []SentMessage
+// A Mailbox returns the messages that have arrived and that the conversation does not have, oldest first; isTaken says of
+// an id whether it has the message. last says that the turn ends if there is none: what arrives later belongs to the next
+// turn. It is safe for concurrent use.
+type Mailbox func(isTaken func(id string) bool, last bool) []SentMessage
 
 // WithMailbox returns a context for a drive of an agent's graph in which the turn takes up what people say while it
 // works: after each round of tool calls, and after a reply without calls, with which the turn would end. A message is
@@ -61,7 +62,7 @@ func takeMessages(ctx context.Context, entries []Entry, last bool) ([]Entry, err
 		if box == nil {
 			return nil, nil
 		}
-		taken = slices.DeleteFunc(slices.Clone(box(last)), func(m SentMessage) bool { return wasTaken(entries, m.ID) })
+		taken = box(func(id string) bool { return wasTaken(entries, id) }, last)
 		if len(taken) == 0 {
 			return nil, nil
 		}

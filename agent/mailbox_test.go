@@ -27,11 +27,11 @@ func (b *mailbox) send(id, text string) {
 	b.sent = append(b.sent, agent.SentMessage{ID: id, Text: text})
 }
 
-func (b *mailbox) waiting(last bool) []agent.SentMessage {
+func (b *mailbox) waiting(isTaken func(string) bool, last bool) []agent.SentMessage {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.looks = append(b.looks, last)
-	return slices.Clone(b.sent)
+	return slices.DeleteFunc(slices.Clone(b.sent), func(m agent.SentMessage) bool { return isTaken(m.ID) })
 }
 
 // sentTexts are the messages of a steered scene.

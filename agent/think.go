@@ -117,7 +117,8 @@ func (t *Think) run(ctx context.Context, name string, s graph.State) (graph.Upda
 	info := &ReplyInfo{ID: reply.ID, Model: reply.Model, Usage: reply.Usage, Stop: reply.Stop, Estimate: tokens}
 	said := []Entry{stampEntry(ctx, Entry{Message: reply.Message, By: name, Reply: info})}
 	if len(reply.Message.ToolCalls()) == 0 && reply.Stop != StopInterrupted && !in.once {
-		taken, err := takeMessages(ctx, entries, true)
+		reminder := Continue{Max: t.continues}
+		taken, err := takeMessages(ctx, entries, !reminder.shouldContinue(s))
 		if err != nil {
 			return graph.Update{}, err
 		}

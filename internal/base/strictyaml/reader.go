@@ -64,6 +64,39 @@ func (d *Document) ReadItems(n *yaml.Node, what string) (items []*yaml.Node) {
 	return items
 }
 
+// ReadText returns one value as text; "" for a node that is empty. what is the value in messages. A node that is no
+// scalar is a fault.
+func (d *Document) ReadText(n *yaml.Node, what string) string {
+	n = ResolveAlias(n)
+	switch {
+	case IsBroken(n) || IsEmpty(n):
+		return ""
+	case n.Kind != yaml.ScalarNode:
+		d.ReportFault(n, "", "%s must be a text, not %s", what, NameKind(n))
+		return ""
+	}
+	return n.Value
+}
+
+// ReadName is ReadText for a text that must not be missing: a node that is empty is a fault.
+func (d *Document) ReadName(n *yaml.Node, what string) string {
+	if IsEmpty(ResolveAlias(n)) {
+		d.ReportFault(n, "", "%s must be a text, not nothing", what)
+	}
+	return d.ReadText(n, what)
+}
+
+// ReadTexts returns a text, or the texts of a list, which must not be missing.
+func (d *Document) ReadTexts(n *yaml.Node, what string) (texts []string) {
+	if ResolveAlias(n).Kind != yaml.SequenceNode {
+		return []string{d.ReadText(n, what)}
+	}
+	for i, item := range d.ReadItems(n, what) {
+		texts = append(texts, d.ReadName(item, fmt.Sprintf("%s[%d]", what, i)))
+	}
+	return texts
+}
+
 // NameKind says in words what a node is, without its value.
 func NameKind(n *yaml.Node) string {
 	n = ResolveAlias(n)
@@ -77,6 +110,15 @@ func NameKind(n *yaml.Node) string {
 	}
 	return "a single value"
 }
+
+// FileError lists what is wrong with a file.
+type FileError struct{ Findings []Finding }
+
+// Error returns one line for each finding, with its position.
+func (e *FileError) Error() string { return JoinFindings(e.Findings, "") }
+
+// ListFindings returns the findings.
+func (e *FileError) ListFindings() []Finding { return e.Findings }
 
 // JoinFindings returns findings as lines, each with its position and its hint. Each line begins with
 // indent.

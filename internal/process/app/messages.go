@@ -19,9 +19,32 @@ import (
 // concurrent use.
 type sentMessages struct {
 	mu     sync.Mutex
-	list   []agent.SentMessage
-	handed int  // how many of them the turn was given
-	over   bool // the turn ends: nothing is accepted
+	list   []agent.SentMessage // that the conversation does not have, as far as is known
+	handed int                 // how many of them the turn was given
+	over   bool                // the turn ends: nothing is accepted
+	stored bool                // some have come as letters
+}
+
+// acceptLetter is acceptMessage for the message of a letter.
+func (s *sentMessages) acceptLetter(l *mail.Letter) bool {
+	s.mu.Lock()
+	s.stored = true
+	s.mu.Unlock()
+	return s.acceptMessage(agent.SentMessage{ID: l.ID, Text: l.Message.Text, By: l.Message.By})
+}
+
+// close accepts nothing any more.
+func (s *sentMessages) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.over = true
+}
+
+// hasLetters reports whether some have come as letters.
+func (s *sentMessages) hasLetters() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.stored
 }
 
 // acceptMessage adds a message, unless it is there. It reports false if the turn ends before it could take it up.
@@ -39,19 +62,13 @@ func (s *sentMessages) acceptMessage(m agent.SentMessage) bool {
 }
 
 // waiting is an [agent.Mailbox].
-func (s *sentMessages) waiting(last bool) []agent.SentMessage {
+func (s *sentMessages) waiting(isTaken func(id string) bool, last bool) []agent.SentMessage {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.over = last && s.handed == len(s.list)
+	s.list = slices.DeleteFunc(s.list, func(m agent.SentMessage) bool { return isTaken(m.ID) })
 	s.handed = len(s.list)
+	s.over = last && len(s.list) == 0
 	return slices.Clone(s.list)
-}
-
-// hasSome reports whether a message was accepted.
-func (s *sentMessages) hasSome() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.list) > 0
 }
 
 // dropMessage takes a message back that the turn was not given, and reports whether it could.
@@ -100,7 +117,7 @@ func (r *Run) readMessages(ctx context.Context) {
 	}
 	for i := range letters {
 		if letters[i].Message != nil && !letters[i].Late {
-			r.sent.acceptMessage(newSentMessage(&letters[i]))
+			r.sent.acceptLetter(&letters[i])
 		}
 	}
 }
@@ -111,7 +128,7 @@ func (r *Run) takeMessage(ctx context.Context, box mail.Box, l *mail.Letter) err
 	if l.Accepted || l.Late {
 		return nil
 	}
-	l.Accepted = r.SayNow(newSentMessage(l))
+	l.Accepted = r.Agent.Config != nil && r.sent.acceptLetter(l)
 	l.Late = !l.Accepted
 	err := box.PutLetter(ctx, l)
 	if err != nil && l.Accepted && !r.Unsay(l.ID) {
@@ -120,13 +137,9 @@ func (r *Run) takeMessage(ctx context.Context, box mail.Box, l *mail.Letter) err
 	return err
 }
 
-func newSentMessage(l *mail.Letter) agent.SentMessage {
-	return agent.SentMessage{ID: l.ID, Text: l.Message.Text, By: l.Message.By}
-}
-
 // forgetTaken removes the letters whose messages a drive has recorded.
 func (r *Run) forgetTaken(ctx context.Context, res graph.Result) {
-	if !r.sent.hasSome() {
+	if !r.sent.hasLetters() {
 		return
 	}
 	box, err := r.process.openMail()
@@ -227,6 +240,9 @@ func (p *Process) awaitMessage(ctx context.Context, box mail.Box, l *mail.Letter
 	}
 	if left, err := box.RemoveLetter(context.WithoutCancel(ctx), l); err != nil || !left {
 		return err // it was taken in the last moment
+	}
+	if late && !detail.Snapshot.Status.Final() {
+		return failure.NewStale("send it again when the turn has ended", "run %s takes no message any more: its turn is about to end, or summarizes the conversation", l.Run)
 	}
 	return errTurnEnded(&detail.Info)
 }

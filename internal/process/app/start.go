@@ -242,6 +242,7 @@ func (p *Process) prepareRun(run *Run, req Request) error {
 		run.input = run.Agent.CompactInput()
 		run.input.Meta = meta
 		run.input.User = run.given.user
+		run.sent.close() // no model would see a message
 	}
 	return p.acquireStore(run, g, req.UIHooks)
 }

@@ -39,14 +39,11 @@ type jsonFault struct {
 	message string
 }
 
-// Error returns the message without the place.
-func (f *jsonFault) Error() string { return f.message }
-
-// readAll returns the tree of the whole text. The error is a [*jsonFault].
-func (t *jsonTree) readAll() (*yaml.Node, error) {
-	root, err := t.readValue(0)
-	if err != nil {
-		return nil, err
+// readAll returns the tree of the whole text, or what is wrong with it.
+func (t *jsonTree) readAll() (*yaml.Node, *jsonFault) {
+	root, fault := t.readValue(0)
+	if fault != nil {
+		return nil, fault
 	}
 	t.skipSpace()
 	if t.offset < len(t.text) {
@@ -88,12 +85,12 @@ func (t *jsonTree) newNode(kind yaml.Kind, tag, value string) *yaml.Node {
 	}
 }
 
-func (t *jsonTree) fault(message string) error {
+func (t *jsonTree) fault(message string) *jsonFault {
 	return &jsonFault{at: t.newNode(yaml.ScalarNode, "", ""), message: message}
 }
 
 // readValue reads the next value.
-func (t *jsonTree) readValue(depth int) (*yaml.Node, error) {
+func (t *jsonTree) readValue(depth int) (*yaml.Node, *jsonFault) {
 	t.skipSpace()
 	at := t.newNode(yaml.ScalarNode, "", "")
 	token, err := t.decoder.Token()
@@ -131,12 +128,12 @@ func (t *jsonTree) readValue(depth int) (*yaml.Node, error) {
 }
 
 // readMembers reads what is in a list or an object, and its end.
-func (t *jsonTree) readMembers(of *yaml.Node, depth int) error {
+func (t *jsonTree) readMembers(of *yaml.Node, depth int) *jsonFault {
 	names := map[string]bool{}
 	for t.decoder.More() {
-		child, err := t.readValue(depth + 1)
-		if err != nil {
-			return err
+		child, fault := t.readValue(depth + 1)
+		if fault != nil {
+			return fault
 		}
 		of.Content = append(of.Content, child)
 		if of.Kind != yaml.MappingNode {
@@ -146,9 +143,9 @@ func (t *jsonTree) readMembers(of *yaml.Node, depth int) error {
 			return &jsonFault{at: child, message: "the member " + jsonvalue.Compact(child.Value) + " is there twice"}
 		}
 		names[child.Value] = true
-		value, err := t.readValue(depth + 1)
-		if err != nil {
-			return err
+		value, fault := t.readValue(depth + 1)
+		if fault != nil {
+			return fault
 		}
 		of.Content = append(of.Content, value)
 	}
@@ -159,7 +156,7 @@ func (t *jsonTree) readMembers(of *yaml.Node, depth int) error {
 }
 
 // wrapError returns an error of the decoder with its place.
-func (t *jsonTree) wrapError(err error) error {
+func (t *jsonTree) wrapError(err error) *jsonFault {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		t.moveTo(len(bytes.TrimRight(t.text, " \t\r\n")))
 		return t.fault("the JSON value has no end")

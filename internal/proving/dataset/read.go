@@ -29,17 +29,8 @@ func Load(path string) (*File, error) {
 	return Read(path, text)
 }
 
-// FileError lists what is wrong with a data set.
-type FileError struct{ Findings []strictyaml.Finding }
-
-// Error returns one line for each finding, with its position.
-func (e *FileError) Error() string { return strictyaml.JoinFindings(e.Findings, "") }
-
-// ListFindings returns the findings.
-func (e *FileError) ListFindings() []strictyaml.Finding { return e.Findings }
-
 // Read reads the text of a data set, whose path says by its end which format it has: .jsonl, .ndjson, .json, .yaml, .yml
-// or .csv. If it has errors, the error is a [*FileError] with all of them.
+// or .csv. If it has errors, the error is a [*strictyaml.FileError] with all of them.
 func Read(path string, text []byte) (*File, error) {
 	r := &reader{Document: &strictyaml.Document{Path: path}, file: &File{Path: path}}
 	text = bytes.TrimPrefix(text, []byte("\ufeff"))
@@ -49,9 +40,9 @@ func Read(path string, text []byte) (*File, error) {
 	case end == ".jsonl" || end == ".ndjson":
 		r.readLines(text)
 	case end == ".json":
-		root, err := newJSONTree(text, 1).readAll()
-		if err != nil {
-			r.reportJSON(err)
+		root, fault := newJSONTree(text, 1).readAll()
+		if fault != nil {
+			r.reportJSON(fault)
 			break
 		}
 		r.readRoot(root)
@@ -72,7 +63,7 @@ func Read(path string, text []byte) (*File, error) {
 	r.file.Document = r.Document
 	if len(r.List) > 0 {
 		strictyaml.SortFindings(r.List)
-		return nil, &FileError{r.List}
+		return nil, &strictyaml.FileError{Findings: r.List}
 	}
 	return r.file, nil
 }
@@ -90,23 +81,16 @@ func (r *reader) readLines(text []byte) {
 		if len(bytes.TrimSpace(line)) == 0 {
 			continue
 		}
-		n, err := newJSONTree(bytes.TrimRight(line, "\r\n"), number).readAll()
-		if err != nil {
-			r.reportJSON(err)
+		n, fault := newJSONTree(bytes.TrimRight(line, "\r\n"), number).readAll()
+		if fault != nil {
+			r.reportJSON(fault)
 			continue
 		}
 		r.addItem(n)
 	}
 }
 
-func (r *reader) reportJSON(err error) {
-	fault, ok := err.(*jsonFault) //nolint:errorlint // readAll wraps nothing
-	if !ok {
-		r.ReportFault(nil, "", "%v", err)
-		return
-	}
-	r.ReportFault(fault.at, "", "%s", fault.message)
-}
+func (r *reader) reportJSON(fault *jsonFault) { r.ReportFault(fault.at, "", "%s", fault.message) }
 
 // readRoot reads a list of items, or a mapping with items and scorers.
 func (r *reader) readRoot(root *yaml.Node) {
@@ -138,7 +122,7 @@ func (r *reader) addItem(n *yaml.Node) {
 	item := &Item{Pos: r.place(n)}
 	r.file.Items = append(r.file.Items, item)
 	if strictyaml.ResolveAlias(n).Kind == yaml.ScalarNode && !strictyaml.IsEmpty(strictyaml.ResolveAlias(n)) {
-		item.Prompt = r.readText(n, "an item")
+		item.Prompt = r.ReadText(n, "an item")
 		return
 	}
 	seen := map[string]string{}
@@ -166,7 +150,7 @@ func (r *reader) addItem(n *yaml.Node) {
 func (r *reader) readField(i *Item, field string, n *yaml.Node) {
 	switch field {
 	case keyID:
-		i.ID = r.readText(n, "the id")
+		i.ID = r.ReadText(n, "the id")
 	case keyPrompt:
 		i.Prompt = r.readPrompt(n)
 	case keyState:
@@ -175,14 +159,14 @@ func (r *reader) readField(i *Item, field string, n *yaml.Node) {
 		i.Metadata = r.readObject(n, "metadata")
 	case keyVariables:
 		r.ReadKeys(n, "variables", nil, func(key string, value *yaml.Node) {
-			i.Variables = append(i.Variables, strictyaml.Pair{Key: key, Value: r.readText(value, "the variable "+key)})
+			i.Variables = append(i.Variables, strictyaml.Pair{Key: key, Value: r.ReadText(value, "the variable "+key)})
 		})
 	case keyFiles:
-		i.Files = r.readTexts(n, "files")
+		i.Files = r.ReadTexts(n, "files")
 	case keyTags:
-		i.Tags = r.readTexts(n, "tags")
+		i.Tags = r.ReadTexts(n, "tags")
 	case keyFrom:
-		i.From = r.readText(n, "from")
+		i.From = r.ReadText(n, "from")
 		if _, _, err := runs.SplitPoint(i.From); err != nil {
 			r.ReportFault(n, "write RUN@7, or RUN for its end", "from: %v", err)
 		}
@@ -193,7 +177,7 @@ func (r *reader) readField(i *Item, field string, n *yaml.Node) {
 
 // readPrompt reads a text, or an object with one text as LangSmith has it.
 func (r *reader) readPrompt(n *yaml.Node) string {
-	return r.readText(r.unwrapField(n, keyPrompt), "the prompt")
+	return r.ReadText(r.unwrapField(n, keyPrompt), "the prompt")
 }
 
 // readExpect reads what is expected: a matcher of test cases, an object around a value as LangSmith has it, or any value.
@@ -220,30 +204,6 @@ func (r *reader) readObject(n *yaml.Node, what string) *jsonvalue.Object {
 	o := &jsonvalue.Object{}
 	r.ReadKeys(n, what, nil, func(key string, value *yaml.Node) { o.Set(key, strictyaml.DecodeValue(value)) })
 	return o
-}
-
-// readText reads one value as text.
-func (r *reader) readText(n *yaml.Node, what string) string {
-	n = strictyaml.ResolveAlias(n)
-	switch {
-	case strictyaml.IsBroken(n) || strictyaml.IsEmpty(n):
-		return ""
-	case n.Kind != yaml.ScalarNode:
-		r.ReportFault(n, "", "%s must be a text, not %s", what, strictyaml.NameKind(n))
-		return ""
-	}
-	return n.Value
-}
-
-// readTexts reads a text, or a list of texts.
-func (r *reader) readTexts(n *yaml.Node, what string) (texts []string) {
-	if strictyaml.ResolveAlias(n).Kind == yaml.ScalarNode {
-		return []string{r.readText(n, what)}
-	}
-	for at, item := range r.ReadItems(n, what) {
-		texts = append(texts, r.readText(item, fmt.Sprintf("%s[%d]", what, at)))
-	}
-	return texts
 }
 
 func (r *reader) place(n *yaml.Node) strictyaml.Pos {

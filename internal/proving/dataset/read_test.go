@@ -102,7 +102,7 @@ a.csv:3:23: error: the pattern is not a regular expression`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := dataset.Read(name, []byte(c.text))
-			file, ok := errors.AsType[*dataset.FileError](err)
+			file, ok := errors.AsType[*strictyaml.FileError](err)
 			if !ok {
 				t.Fatalf("no problems: %v", err)
 			}

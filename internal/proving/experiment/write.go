@@ -1,12 +1,12 @@
 package experiment
 
 import (
-	"encoding/xml"
 	"fmt"
 	"html"
 	"io"
 	"strings"
 
+	"raddle.dev/internal/proving/junit"
 	"raddle.dev/internal/proving/testcase"
 )
 
@@ -18,96 +18,43 @@ func describeExpected(v any) string {
 	return testcase.Text(v)
 }
 
-// The elements of JUnit's report.
-type (
-	junitSuites struct {
-		XMLName  xml.Name     `xml:"testsuites"`
-		Name     string       `xml:"name,attr"`
-		Tests    int          `xml:"tests,attr"`
-		Failures int          `xml:"failures,attr"`
-		Suites   []junitSuite `xml:"testsuite"`
-	}
-	junitSuite struct {
-		Name     string      `xml:"name,attr"`
-		Tests    int         `xml:"tests,attr"`
-		Failures int         `xml:"failures,attr"`
-		Cases    []junitCase `xml:"testcase"`
-	}
-	junitCase struct {
-		Name    string        `xml:"name,attr"`
-		Class   string        `xml:"classname,attr"`
-		File    string        `xml:"file,attr"`
-		Line    int           `xml:"line,attr"`
-		Time    string        `xml:"time,attr"`
-		Failure *junitFailure `xml:"failure,omitempty"`
-	}
-	junitFailure struct {
-		Message string `xml:"message,attr"`
-		Text    string `xml:",chardata"`
-	}
-)
-
 // WriteJUnit writes the results in the form of JUnit: a suite for each variant, a test for each cell, which fails if one
 // of its scores is below 1, and a test named verdict that fails with the lines of [Report.Judge].
 func (r *Report) WriteJUnit(w io.Writer, verdict []string) error {
-	all := junitSuites{Name: "raddle eval"}
+	all := junit.Report{Name: "raddle eval"}
 	for _, v := range r.Variants {
-		suite := junitSuite{Name: v.Name}
+		suite := junit.Suite{Name: v.Name}
 		for n := range r.Results {
 			if c := &r.Results[n]; c.Variant == v.Name {
-				suite.addCase(junitCase{
+				suite.Add(junit.Case{
 					Name:    fmt.Sprintf("%s (%d)", c.Item, c.Round),
 					Class:   v.Name,
 					File:    r.Data,
 					Line:    c.Line,
-					Time:    fmt.Sprintf("%.3f", c.Seconds),
+					Time:    junit.Seconds(c.Seconds),
 					Failure: c.describeFailure(),
 				})
 			}
 		}
-		all.addSuite(suite)
+		all.Add(suite)
 	}
-	last := junitSuite{Name: "verdict"}
-	one := junitCase{
+	last := junit.Suite{Name: "verdict"}
+	one := junit.Case{
 		Name:  "verdict",
 		Class: "verdict",
 		File:  r.Data,
 		Line:  1,
-		Time:  "0.000",
 	}
 	if len(verdict) > 0 {
-		one.Failure = &junitFailure{Message: verdict[0], Text: strings.Join(verdict, "\n")}
+		one.Failure = &junit.Failure{Message: verdict[0], Text: strings.Join(verdict, "\n")}
 	}
-	last.addCase(one)
-	all.addSuite(last)
-	if _, err := io.WriteString(w, xml.Header); err != nil {
-		return err
-	}
-	encoder := xml.NewEncoder(w)
-	encoder.Indent("", "  ")
-	if err := encoder.Encode(all); err != nil {
-		return err
-	}
-	_, err := io.WriteString(w, "\n")
-	return err
-}
-
-func (s *junitSuite) addCase(c junitCase) {
-	s.Cases = append(s.Cases, c)
-	s.Tests++
-	if c.Failure != nil {
-		s.Failures++
-	}
-}
-
-func (s *junitSuites) addSuite(suite junitSuite) {
-	s.Suites = append(s.Suites, suite)
-	s.Tests += suite.Tests
-	s.Failures += suite.Failures
+	last.Add(one)
+	all.Add(last)
+	return all.Write(w)
 }
 
 // describeFailure returns what is not perfect in a cell; nil: nothing.
-func (c *CellReport) describeFailure() *junitFailure {
+func (c *CellReport) describeFailure() *junit.Failure {
 	var lines []string
 	for _, s := range c.Scores {
 		switch {
@@ -120,7 +67,7 @@ func (c *CellReport) describeFailure() *junitFailure {
 	if len(lines) == 0 {
 		return nil
 	}
-	return &junitFailure{Message: lines[0], Text: strings.Join(append(lines, "run "+c.Run, "output: "+c.Output), "\n")}
+	return &junit.Failure{Message: lines[0], Text: strings.Join(append(lines, "run "+c.Run, "output: "+c.Output), "\n")}
 }
 
 // style is that of the page: light or dark as the reader's system is.

@@ -13,12 +13,11 @@ import (
 	"raddle.dev/flow/spec"
 	"raddle.dev/internal/base/strictyaml"
 	"raddle.dev/internal/base/wording"
-	"raddle.dev/internal/proving/dataset"
 	"raddle.dev/internal/proving/testcase"
 )
 
 // Read reads a file with scorers: a list, or a mapping with `scorers`. If it has errors, the error is a
-// [*dataset.FileError] with all of them.
+// [*strictyaml.FileError] with all of them.
 func Read(path string, text []byte) ([]*Scorer, error) {
 	d := strictyaml.Read(path, text)
 	var list []*Scorer
@@ -33,7 +32,7 @@ func Read(path string, text []byte) ([]*Scorer, error) {
 	}
 	if len(d.List) > 0 {
 		strictyaml.SortFindings(d.List)
-		return nil, &dataset.FileError{Findings: d.List}
+		return nil, &strictyaml.FileError{Findings: d.List}
 	}
 	return list, nil
 }
@@ -81,9 +80,9 @@ func (r *reader) readScorer(n *yaml.Node) *Scorer {
 		r.ReadKeys(n, "a scorer", append([]string{"name", "of"}, allKinds...), func(key string, value *yaml.Node) {
 			switch {
 			case key == "name":
-				s.Name = r.readText(value, "the name")
+				s.Name = r.ReadName(value, "the name")
 			case key == "of":
-				s.of = strings.TrimPrefix(r.readText(value, "of"), "state.")
+				s.of = strings.TrimPrefix(r.ReadName(value, "of"), "state.")
 			case s.Kind != "":
 				r.ReportFault(value, "write each of them as an entry of its own", "one scorer cannot be %s and %s", s.Kind, key)
 			default:
@@ -152,7 +151,7 @@ func (r *reader) readWork(s *Scorer, n, arg *yaml.Node) worker {
 	case kindCalls:
 		return scorePath(testcase.ReadCalls(r.Document, arg), true)
 	case kindScript:
-		path := r.readText(arg, "the script")
+		path := r.ReadName(arg, "the script")
 		if !filepath.IsAbs(path) {
 			path = filepath.Join(filepath.Dir(r.Path), path)
 		}
@@ -204,7 +203,7 @@ var missingHint = map[string]string{
 }
 
 func (r *reader) readRegexp(arg *yaml.Node) worker {
-	expr, err := regexp.Compile(r.readText(arg, "the pattern"))
+	expr, err := regexp.Compile(r.ReadName(arg, "the pattern"))
 	if err != nil {
 		r.ReportFault(arg, "the syntax is that of Go: https://pkg.go.dev/regexp/syntax", "the pattern is not a regular expression: %v", err)
 		return nil
@@ -214,7 +213,7 @@ func (r *reader) readRegexp(arg *yaml.Node) worker {
 
 // readTolerance reads a number, or a share in percent.
 func (r *reader) readTolerance(arg *yaml.Node) worker {
-	text := r.readText(arg, "the tolerance")
+	text := r.ReadName(arg, "the tolerance")
 	number, share := strings.CutSuffix(text, "%")
 	f, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
 	if err != nil || f < 0 || math.IsInf(f, 0) || math.IsNaN(f) {
@@ -232,7 +231,7 @@ func (r *reader) readLimit(s *Scorer, n, arg *yaml.Node) float64 {
 		r.readPlain(s, n)
 		return 0
 	}
-	text := r.readText(arg, "the limit")
+	text := r.ReadName(arg, "the limit")
 	f, err := strconv.ParseFloat(strings.TrimPrefix(text, "$"), 64)
 	if err != nil && s.Kind == kindLatency {
 		span, spanErr := spec.ParseSpan(text)
@@ -250,29 +249,19 @@ func (r *reader) readLimit(s *Scorer, n, arg *yaml.Node) float64 {
 func (r *reader) readJudge(arg *yaml.Node) worker {
 	var j rubric
 	if strictyaml.ResolveAlias(arg).Kind != yaml.MappingNode {
-		j.text = r.readText(arg, "the rubric")
+		j.text = r.ReadName(arg, "the rubric")
 		return scoreJudge(j)
 	}
 	before := len(r.List)
 	r.ReadKeys(arg, "the judge", []string{"rubric", "model"}, func(key string, value *yaml.Node) {
 		if key == "model" {
-			j.model = r.readText(value, "the model")
+			j.model = r.ReadName(value, "the model")
 			return
 		}
-		j.text = r.readText(value, "the rubric")
+		j.text = r.ReadName(value, "the rubric")
 	})
 	if j.text == "" && len(r.List) == before {
 		r.ReportFault(arg, "add `rubric: what a good answer is`", "the judge has no rubric")
 	}
 	return scoreJudge(j)
-}
-
-// readText reads one value as text.
-func (r *reader) readText(n *yaml.Node, what string) string {
-	n = strictyaml.ResolveAlias(n)
-	if n.Kind != yaml.ScalarNode || strictyaml.IsEmpty(n) {
-		r.ReportFault(n, "", "%s must be a text, not %s", what, strictyaml.NameKind(n))
-		return ""
-	}
-	return n.Value
 }

@@ -237,15 +237,6 @@ func Load(path string) (*File, error) {
 	return Read(path, text)
 }
 
-// FileError lists what is wrong with a file of test cases.
-type FileError struct{ Findings []strictyaml.Finding }
-
-// Error returns one line for each finding, with its position.
-func (e *FileError) Error() string { return strictyaml.JoinFindings(e.Findings, "") }
-
-// ListFindings returns the findings.
-func (e *FileError) ListFindings() []strictyaml.Finding { return e.Findings }
-
 // Text returns a value as a run has it in texts: a text as it is, anything else as JSON.
 func Text(v any) string {
 	switch v := v.(type) {

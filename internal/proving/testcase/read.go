@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -18,7 +17,7 @@ import (
 	"raddle.dev/rag"
 )
 
-// Read reads the text of a file of test cases. If it has errors, the error is a [*FileError] with all of them.
+// Read reads the text of a file of test cases. If it has errors, the error is a [*strictyaml.FileError] with all of them.
 func Read(path string, text []byte) (*File, error) {
 	r := &reader{Document: strictyaml.Read(path, text)}
 	f := &File{Path: path, Text: text}
@@ -31,7 +30,7 @@ func Read(path string, text []byte) (*File, error) {
 	}
 	if len(r.List) > 0 {
 		strictyaml.SortFindings(r.List)
-		return nil, &FileError{r.List}
+		return nil, &strictyaml.FileError{Findings: r.List}
 	}
 	return f, nil
 }
@@ -81,7 +80,7 @@ func (r *reader) readFile(f *File) {
 func (r *reader) readCase(n *yaml.Node) *Case {
 	c := &Case{Pos: r.at(n), Expect: Expect{Pos: r.at(n)}}
 	keys := r.setupReaders(&c.Setup)
-	keys["name"] = func(n *yaml.Node) { c.Name = r.readText(n, "the name") }
+	keys["name"] = func(n *yaml.Node) { c.Name = r.ReadText(n, "the name") }
 	keys["faults"] = func(n *yaml.Node) {
 		r.readEntries(n, "faults", func(key string, at, value *yaml.Node) {
 			c.Faults = append(c.Faults, Fault{Node: key, Pos: r.at(at), Kinds: r.readFaults(value)})
@@ -139,18 +138,18 @@ func addMissing[T any](own, others []T, name func(T) string) []T {
 func (r *reader) setupReaders(s *Setup) readers {
 	return readers{
 		"prompt": func(n *yaml.Node) {
-			s.Prompt = r.readText(n, "the prompt")
+			s.Prompt = r.ReadText(n, "the prompt")
 			s.promptSet = true
 		},
 		"at": func(n *yaml.Node) {
-			s.At = r.readText(n, "at")
+			s.At = r.ReadText(n, "at")
 			if _, err := spec.ParseSpan(strings.TrimPrefix(s.At, "+")); err != nil && strictyaml.ResolveAlias(n).Kind == yaml.ScalarNode {
 				r.ReportFault(n, "write for example `at: +49h`", "at: %s", err)
 			}
 		},
 		"variables": func(n *yaml.Node) {
 			r.readEntries(n, "variables", func(key string, _, value *yaml.Node) {
-				s.Variables = append(s.Variables, strictyaml.Pair{Key: key, Value: r.readText(value, "a variable")})
+				s.Variables = append(s.Variables, strictyaml.Pair{Key: key, Value: r.ReadText(value, "a variable")})
 			})
 		},
 		"initial_state": func(n *yaml.Node) {
@@ -172,7 +171,7 @@ func (r *reader) setupReaders(s *Setup) readers {
 				s.Tools = append(s.Tools, ToolStub{Tool: key, Pos: r.at(at), Results: r.readResults(value)})
 			})
 		},
-		"real": func(n *yaml.Node) { s.Real = r.readTexts(n, "real") },
+		"real": func(n *yaml.Node) { s.Real = r.ReadTexts(n, "real") },
 		"searches": func(n *yaml.Node) {
 			r.readEntries(n, "searches", func(key string, at, value *yaml.Node) {
 				s.Searches = append(s.Searches, SearchStub{Node: key, Pos: r.at(at), Hits: r.readHits(value)})
@@ -208,7 +207,7 @@ func readOutputs(n *yaml.Node) []any {
 
 func (r *reader) readReply(n *yaml.Node) Reply {
 	reply := Reply{Pos: r.at(n)}
-	reply.Reply = script.ReadReply(r.Document, n, readers{"node": func(n *yaml.Node) { reply.Node = r.readText(n, "the node") }})
+	reply.Reply = script.ReadReply(r.Document, n, readers{"node": func(n *yaml.Node) { reply.Node = r.ReadText(n, "the node") }})
 	return reply
 }
 
@@ -246,7 +245,7 @@ func (r *reader) readResult(n *yaml.Node) (t ToolResult) {
 		return t
 	}
 	r.readMapping(n, "a result", readers{
-		"match": func(n *yaml.Node) { t.Match = r.readText(n, "match") },
+		"match": func(n *yaml.Node) { t.Match = r.ReadText(n, "match") },
 		"text":  read,
 		"error": func(n *yaml.Node) {
 			read(n)
@@ -260,13 +259,13 @@ func (r *reader) readResult(n *yaml.Node) (t ToolResult) {
 func (r *reader) readHits(n *yaml.Node) (hits []Hit) {
 	for _, item := range r.ReadItems(n, "the hits of a search") {
 		if item.Kind != yaml.MappingNode {
-			hits = append(hits, Hit{Text: r.readText(item, "a hit")})
+			hits = append(hits, Hit{Text: r.ReadText(item, "a hit")})
 			continue
 		}
 		var h Hit
 		r.readMapping(item, "a hit", readers{
-			"source": func(n *yaml.Node) { h.Source = r.readText(n, "the source") },
-			"text":   func(n *yaml.Node) { h.Text = r.readText(n, "the text") },
+			"source": func(n *yaml.Node) { h.Source = r.ReadText(n, "the source") },
+			"text":   func(n *yaml.Node) { h.Text = r.ReadText(n, "the text") },
 			"place":  func(n *yaml.Node) { h.Place = r.readPlace(n) },
 		})
 		hits = append(hits, h)
@@ -292,56 +291,24 @@ func (r *reader) readPlace(n *yaml.Node) (p rag.Place) {
 // the list.
 func (r *reader) readAnswers(n *yaml.Node) (values []any) {
 	if strictyaml.ResolveAlias(n).Kind != yaml.SequenceNode {
-		return []any{r.readText(n, "an answer")}
+		return []any{r.ReadText(n, "an answer")}
 	}
 	for _, item := range r.ReadItems(n, "the answers") {
 		if item.Kind == yaml.SequenceNode {
-			values = append(values, r.readTexts(item, "an answer"))
+			values = append(values, r.ReadTexts(item, "an answer"))
 		} else {
-			values = append(values, r.readText(item, "an answer"))
+			values = append(values, r.ReadText(item, "an answer"))
 		}
 	}
 	return values
 }
 
 func (r *reader) readFaults(n *yaml.Node) []string {
-	kinds := r.readTexts(n, "the faults of a node")
+	kinds := r.ReadTexts(n, "the faults of a node")
 	for _, k := range kinds {
 		if !slices.Contains(faultKinds, k) {
 			r.ReportFault(n, "", "unknown fault %q; the faults are %s", k, strings.Join(faultKinds, ", "))
 		}
 	}
 	return kinds
-}
-
-// readText reads one value as text.
-func (r *reader) readText(n *yaml.Node, what string) string {
-	n = strictyaml.ResolveAlias(n)
-	switch {
-	case strictyaml.IsBroken(n) || strictyaml.IsEmpty(n):
-		return ""
-	case n.Kind != yaml.ScalarNode:
-		r.ReportFault(n, "", "%s must be a text, not %s", what, strictyaml.NameKind(n))
-		return ""
-	}
-	return n.Value
-}
-
-// readName reads one value as text that must not be missing.
-func (r *reader) readName(n *yaml.Node, what string) string {
-	if strictyaml.IsEmpty(strictyaml.ResolveAlias(n)) {
-		r.ReportFault(n, "", "%s must be a text, not nothing", what)
-	}
-	return r.readText(n, what)
-}
-
-// readTexts reads a text, or a list of texts.
-func (r *reader) readTexts(n *yaml.Node, what string) (texts []string) {
-	if strictyaml.ResolveAlias(n).Kind != yaml.SequenceNode {
-		return []string{r.readText(n, what)}
-	}
-	for i, item := range r.ReadItems(n, what) {
-		texts = append(texts, r.readName(item, fmt.Sprintf("%s[%d]", what, i)))
-	}
-	return texts
 }

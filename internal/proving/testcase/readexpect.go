@@ -44,7 +44,7 @@ func (r *reader) readExpect(n *yaml.Node, e *Expect) {
 }
 
 func (r *reader) readStatus(n *yaml.Node) string {
-	status := r.readText(n, "status")
+	status := r.ReadText(n, "status")
 	if !slices.Contains(statuses, status) {
 		r.ReportFault(n, wording.SuggestNearest(status, statuses, ""), "unknown status %q; it is one of %s", status, strings.Join(statuses, ", "))
 	}
@@ -78,8 +78,8 @@ func (r *reader) readMatcher(n *yaml.Node) Matcher {
 	}
 	r.readMapping(n, "an expectation", readers{
 		"equal":    func(n *yaml.Node) { v := strictyaml.DecodeValue(n); m.Equal, m.Pos = &v, r.at(n) },
-		"contains": func(n *yaml.Node) { m.Contains = r.readTexts(n, "contains") },
-		"never":    func(n *yaml.Node) { m.Never = r.readTexts(n, "never") },
+		"contains": func(n *yaml.Node) { m.Contains = r.ReadTexts(n, "contains") },
+		"never":    func(n *yaml.Node) { m.Never = r.ReadTexts(n, "never") },
 		"pattern":  func(n *yaml.Node) { m.Pattern = r.readPattern(n) },
 		"schema":   func(n *yaml.Node) { m.schema = strictyaml.DecodeValue(n); m.Schema = r.readSchema(n) },
 		"above":    func(n *yaml.Node) { m.Above = r.readNumber(n) },
@@ -90,7 +90,7 @@ func (r *reader) readMatcher(n *yaml.Node) Matcher {
 }
 
 func (r *reader) readPattern(n *yaml.Node) *regexp.Regexp {
-	pattern, err := regexp.Compile(r.readText(n, "pattern"))
+	pattern, err := regexp.Compile(r.ReadText(n, "pattern"))
 	if err != nil {
 		r.ReportFault(n, "the syntax is that of Go: https://pkg.go.dev/regexp/syntax", "the pattern is not a regular expression: %v", err)
 		return nil
@@ -180,7 +180,7 @@ func (r *reader) readSequence(n *yaml.Node, read func(*yaml.Node) Item) *Sequenc
 }
 
 func (r *reader) readNodeItem(n *yaml.Node) Item {
-	return Item{Name: r.readName(n, "a node"), Pos: r.at(n)}
+	return Item{Name: r.ReadName(n, "a node"), Pos: r.at(n)}
 }
 
 // readCallItem reads a call: the name of its tool, or the name with what is expected of the arguments.
@@ -197,7 +197,7 @@ func (r *reader) readNamedItem(n *yaml.Node, what string, read func(i *Item, val
 	n = strictyaml.ResolveAlias(n)
 	i := Item{Pos: r.at(n)}
 	if n.Kind != yaml.MappingNode {
-		i.Name = r.readName(n, what)
+		i.Name = r.ReadName(n, what)
 		return i
 	}
 	if len(n.Content) != 2 {

@@ -13,6 +13,7 @@ import (
 	"raddle.dev/internal/base/strictyaml"
 	"raddle.dev/internal/base/term"
 	"raddle.dev/internal/base/wording"
+	"raddle.dev/internal/proving/junit"
 	"raddle.dev/internal/proving/testcase"
 )
 
@@ -71,26 +72,31 @@ func (c *CaseCrash) describe(most int) (lines []string) {
 
 // WriteJUnit writes the report in the form of JUnit: one test for each case.
 func (r *CrashReport) WriteJUnit(w io.Writer) error {
-	suites := junitSuites{Name: "raddle test --crash"}
+	report := junit.Report{Name: "raddle test --crash"}
 	for i := range r.Graphs {
 		g := &r.Graphs[i]
-		suite := junitSuite{Name: g.File, Tests: len(g.Cases)}
+		suite := junit.Suite{Name: g.File}
 		if g.Error != "" {
-			suite.addBroken(g.Error)
+			suite.AddBroken(g.Error)
 		}
 		for i := range g.Cases {
 			c := &g.Cases[i]
-			one := junitCase{Name: c.Name, Class: g.File, File: g.File, Line: c.line, Time: fmt.Sprintf("%.3f", c.took.Seconds())}
-			if !c.hasPassed() {
-				suite.Failures++
-				all := c.describe(0)
-				one.Failure = &junitFailure{Message: all[0], Text: strings.Join(all, "\n")}
+			one := junit.Case{
+				Name:  c.Name,
+				Class: g.File,
+				File:  g.File,
+				Line:  c.line,
+				Time:  junit.Seconds(c.took.Seconds()),
 			}
-			suite.Cases = append(suite.Cases, one)
+			if !c.hasPassed() {
+				all := c.describe(0)
+				one.Failure = &junit.Failure{Message: all[0], Text: strings.Join(all, "\n")}
+			}
+			suite.Add(one)
 		}
-		suites.add(suite)
+		report.Add(suite)
 	}
-	return suites.write(w)
+	return report.Write(w)
 }
 
 // runCrashes runs the crash tests of the cases of files, or of the agents below the paths that have no cases, and

@@ -1,7 +1,6 @@
 package testrun
 
 import (
-	"encoding/xml"
 	"fmt"
 	"io"
 	"strings"
@@ -9,6 +8,7 @@ import (
 	"github.com/aymanbagabas/go-udiff"
 
 	"raddle.dev/internal/base/wording"
+	"raddle.dev/internal/proving/junit"
 )
 
 // Report is the result of a suite, for programs.
@@ -75,80 +75,30 @@ func NewReport(all []*FileResult) Report {
 	return report
 }
 
-// The elements of JUnit's report.
-type (
-	junitSuites struct {
-		XMLName  xml.Name     `xml:"testsuites"`
-		Name     string       `xml:"name,attr"`
-		Tests    int          `xml:"tests,attr"`
-		Failures int          `xml:"failures,attr"`
-		Suites   []junitSuite `xml:"testsuite"`
-	}
-	junitSuite struct {
-		Name     string      `xml:"name,attr"`
-		Tests    int         `xml:"tests,attr"`
-		Failures int         `xml:"failures,attr"`
-		Cases    []junitCase `xml:"testcase"`
-	}
-	junitCase struct {
-		Name    string        `xml:"name,attr"`
-		Class   string        `xml:"classname,attr"`
-		File    string        `xml:"file,attr"`
-		Line    int           `xml:"line,attr,omitempty"`
-		Time    string        `xml:"time,attr"`
-		Failure *junitFailure `xml:"failure,omitempty"`
-	}
-	junitFailure struct {
-		Message string `xml:"message,attr"`
-		Text    string `xml:",chardata"`
-	}
-)
-
-// WriteJUnit writes the report in the form of JUnit, which services that run tests read.
+// WriteJUnit writes the report in the form of JUnit.
 func (r *Report) WriteJUnit(w io.Writer) error {
-	suites := junitSuites{Name: "raddle test"}
+	all := junit.Report{Name: "raddle test"}
 	for _, f := range r.Files {
-		suite := junitSuite{Name: f.File, Tests: len(f.Tests)}
+		suite := junit.Suite{Name: f.File}
 		if f.Error != "" {
-			suite.addBroken(f.Error)
+			suite.AddBroken(f.Error)
 		}
 		for _, c := range f.Tests {
-			one := junitCase{Name: c.Name, Class: f.File, File: f.File, Line: c.Line, Time: fmt.Sprintf("%.3f", c.Seconds)}
-			if !c.OK {
-				suite.Failures++
-				one.Failure = &junitFailure{Message: c.Failures[0].What + ": " + c.Failures[0].Message, Text: c.describe()}
+			one := junit.Case{
+				Name:  c.Name,
+				Class: f.File,
+				File:  f.File,
+				Line:  c.Line,
+				Time:  junit.Seconds(c.Seconds),
 			}
-			suite.Cases = append(suite.Cases, one)
+			if !c.OK {
+				one.Failure = &junit.Failure{Message: c.Failures[0].What + ": " + c.Failures[0].Message, Text: c.describe()}
+			}
+			suite.Add(one)
 		}
-		suites.add(suite)
+		all.Add(suite)
 	}
-	return suites.write(w)
-}
-
-// addBroken adds a failure for a file that cannot be used.
-func (s *junitSuite) addBroken(why string) {
-	s.Tests = 1
-	s.Failures = 1
-	s.Cases = []junitCase{{Name: "the file", Class: s.Name, File: s.Name, Time: "0", Failure: &junitFailure{Message: "the file cannot be used", Text: why}}}
-}
-
-func (s *junitSuites) add(suite junitSuite) {
-	s.Suites = append(s.Suites, suite)
-	s.Tests += suite.Tests
-	s.Failures += suite.Failures
-}
-
-func (s *junitSuites) write(w io.Writer) error {
-	if _, err := io.WriteString(w, xml.Header); err != nil {
-		return err
-	}
-	e := xml.NewEncoder(w)
-	e.Indent("", "  ")
-	if err := e.Encode(s); err != nil {
-		return err
-	}
-	_, err := io.WriteString(w, "\n")
-	return err
+	return all.Write(w)
 }
 
 // describe returns the failures of a case as text.

@@ -76,7 +76,7 @@ The exit code is 6 if a mean is below --min, or if a variant is worse beyond cha
 // Run carries the command out. The error says how it ends.
 func (o *Options) Run(ctx context.Context, con *console.Console, p *app.Process, args []string) error {
 	e, least, err := o.plan(p, args[0])
-	if _, broken := errors.AsType[*dataset.FileError](err); broken {
+	if _, broken := errors.AsType[*strictyaml.FileError](err); broken {
 		err = &failure.Error{Kind: failure.Invalid, Err: err}
 	}
 	if err != nil {
@@ -172,7 +172,7 @@ func (o *Options) readScorers(p *app.Process, data *dataset.File) ([]*score.Scor
 	if data.Scorers != nil {
 		list := score.ReadList(data.Document, data.Scorers)
 		if len(data.Document.List) > 0 {
-			return nil, &dataset.FileError{Findings: data.Document.List}
+			return nil, &strictyaml.FileError{Findings: data.Document.List}
 		}
 		return list, nil
 	}
