@@ -300,3 +300,15 @@ func TestAnAnswerGivenAheadOfAnotherKindOpensTheQuestion(t *testing.T) {
 	res, err = resume(t, r, says("a", "one"))
 	is(t, graph.Done, res, err)
 }
+
+// An answer given ahead that cannot be stored fails the start, also if it is the only one and there is no store.
+func TestOneAnswerGivenAheadThatCannotBeStored(t *testing.T) {
+	for _, st := range []journal.Store{nil, journal.NewMemory()} {
+		r := &graph.Runner{Graph: parallel(t, graph.Node{Name: "n", Run: idle}), Store: st}
+		_, err := r.Invoke(t.Context(), graph.Input{Thread: thread, Ahead: []graph.Answer{{ID: "a", Value: make(chan int)}}})
+		var wrong *graph.AnswerError
+		if !errors.As(err, &wrong) || wrong.ID != "a" {
+			t.Errorf("with the store %v: %v", st, err)
+		}
+	}
+}

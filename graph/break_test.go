@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -148,4 +150,39 @@ func TestABreakThatWasPassedStaysPassed(t *testing.T) {
 			t.Errorf("%s: %s", want, all)
 		}
 	}
+}
+
+// A break may name a task by its index, as the results of a Send do: it holds for the node.
+func TestABreakWithTheIndexOfATask(t *testing.T) {
+	child := parallel(t, graph.Node{Name: "one", Run: idle})
+	r := kept(parallel(t, graph.Node{Name: "n", Graph: child}))
+	res, err := r.Invoke(t.Context(), graph.Input{Thread: thread, Break: []graph.Break{{Node: "n[3]/one"}}})
+	if is(t, graph.Paused, res, err); !slices.Equal(res.Breaks, []graph.Break{{Node: "n/one"}}) {
+		t.Errorf("%+v", res.Breaks)
+	}
+}
+
+// If a child has stopped at a break, time answers nothing before the resume.
+func TestABreakBesideATimerThatIsDue(t *testing.T) {
+	settled(t, func(t *testing.T) {
+		var c tally
+		child := parallel(t,
+			graph.Node{Name: "slow", BreakAfter: true, Run: func(context.Context, graph.State) (graph.Update, error) {
+				<-time.After(time.Minute)
+				return graph.Update{}, nil
+			}},
+		)
+		r := kept(parallel(t, graph.Node{Name: "sleeps", Run: c.sleeps("slept", time.Second)}, graph.Node{Name: "child", Graph: child}))
+		res, err := start(t, r)
+		if is(t, graph.Waiting, res, err); len(res.Breaks) != 1 {
+			t.Errorf("it has stopped at %v", res.Breaks)
+		}
+		if n := countKind(t, r.Store, journal.KindAnswer); n != 0 || c.of("slept") != 0 {
+			t.Errorf("%d answers, slept %d", n, c.of("slept"))
+		}
+		res, err = resume(t, r)
+		if is(t, graph.Done, res, err); c.of("slept") != 1 {
+			t.Errorf("slept %d times", c.of("slept"))
+		}
+	})
 }

@@ -3,6 +3,7 @@ package graph_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -142,6 +143,55 @@ func TestResultsThatACacheCannotKeep(t *testing.T) {
 		res, err := (&graph.Runner{Graph: g, Cache: c.cache}).Invoke(t.Context(), graph.Input{})
 		if err == nil || res.Status != graph.Failed || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s, %v; want %q", res.Status, err, want)
+		}
+	}
+}
+
+// A key that is absent is another input than the keys that follow it, whatever these hold: here all bytes are the same.
+func TestCacheKeysOfAbsentValues(t *testing.T) {
+	first := rawKey("a")
+	second := rawKey("b")
+	var c tally
+	g := compile(t, graph.Def{
+		Name: "absent",
+		Keys: []graph.AnyKey{first, second},
+		Nodes: []graph.Node{{
+			Name:  "n",
+			Run:   c.counts("n"),
+			Cache: &graph.CachePolicy{Keys: []graph.AnyKey{first, second}},
+		}},
+		Start: []string{"n"},
+		Edges: []graph.Edge{edge("n", graph.End)},
+	})
+	cache := &graph.MemoryCache{}
+	for i, set := range [][]graph.Write{
+		{first.Set("b")},  // a "b", no b
+		{second.Set("b")}, // no a, b "b"
+		{first.Set("b"), second.Set("b")},
+		{first.Set("b")},
+	} {
+		if _, err := (&graph.Runner{Graph: g, Cache: cache}).Invoke(t.Context(), graph.Input{Set: set}); err != nil {
+			t.Fatal(err)
+		}
+		if want := min(i+1, 3); c.of("n") != want {
+			t.Errorf("after input %d the node has run %d times, want %d", i, c.of("n"), want)
+		}
+	}
+}
+
+func TestAMemoryCacheRemovesTheOldest(t *testing.T) {
+	for _, c := range []struct{ max, most int }{{0, 10_000}, {-1, 10_000}, {2, 2}} {
+		m := &graph.MemoryCache{Max: c.max}
+		name := func(i int) string { return fmt.Sprint("key ", i) }
+		for i := range c.most + 1 {
+			if err := m.Set(t.Context(), name(i), []byte("x"), 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for i, want := range map[int]bool{0: false, 1: true, c.most: true} {
+			if _, ok, err := m.Get(t.Context(), name(i)); err != nil || ok != want {
+				t.Errorf("at most %d: entry %d is there: %t, %v", c.max, i, ok, err)
+			}
 		}
 	}
 }

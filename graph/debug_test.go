@@ -255,3 +255,86 @@ func TestDebugReportsEachFailureOfACodec(t *testing.T) {
 		}
 	}
 }
+
+// A value that a resume sets and that cannot be read again is refused, with Debug, before anything is recorded.
+func TestResumeSetsWhatCannotBeReadAgain(t *testing.T) {
+	half := graph.Last[string]("half").WithCodec(graph.Codec[string]{
+		Tag:    "half",
+		Encode: func(dst []byte, v string) ([]byte, error) { return append(dst, v...), nil },
+		Decode: func([]byte) (string, error) { return "", errors.New("cannot be read") },
+	})
+	r := kept(compile(t, graph.Def{
+		Name:  "half",
+		Keys:  append(slices.Clone(all), half),
+		Nodes: []graph.Node{{Name: "n", Run: asker("a")}},
+		Start: []string{"n"},
+		Edges: []graph.Edge{edge("n", graph.End)},
+	}))
+	res, err := start(t, r)
+	is(t, graph.Waiting, res, err)
+	before := len(journalOf(t, r.Store, thread))
+	r.Debug = true
+	_, err = r.InvokeResume(t.Context(), graph.Resume{Thread: thread, Set: []graph.Write{half.Set("x")}})
+	if err == nil || !strings.Contains(err.Error(), `key "half": cannot be read`) {
+		t.Error(err)
+	}
+	if after := len(journalOf(t, r.Store, thread)); after != before {
+		t.Errorf("%d records were added", after-before)
+	}
+}
+
+// With Debug, a reducer of one's own gets no stored form of a value that is not there: its codec may refuse the zero
+// value.
+func TestDebugOfAReducerWithoutAnOldValue(t *testing.T) {
+	k := graph.Fold("k", func(old string, _ bool, upd string) (string, error) { return old + upd, nil }).WithCodec(graph.Codec[string]{
+		Tag: "never empty",
+		Encode: func(dst []byte, v string) ([]byte, error) {
+			if v == "" {
+				return nil, errors.New("the value is empty")
+			}
+			return append(dst, v...), nil
+		},
+		Decode: func(b []byte) (string, error) { return string(b), nil },
+	})
+	g := compile(t, graph.Def{
+		Name:  "reducer",
+		Keys:  []graph.AnyKey{k},
+		Nodes: []graph.Node{{Name: "a", Run: writes(k.Set("x"))}, {Name: "b", Run: writes(k.Set("y"))}},
+		Start: []string{"a"},
+		Edges: []graph.Edge{edge("a", "b"), edge("b", graph.End)},
+	})
+	res, err := debugged(g, journal.NewMemory()).Invoke(t.Context(), graph.Input{Thread: thread})
+	if is(t, graph.Done, res, err); k.Get(res.State) != "xy" {
+		t.Errorf("%q", k.Get(res.State))
+	}
+}
+
+// With Debug, the nodes read what a resumed run would read of the result of a reducer.
+func TestDebugReadsBackWhatAReducerMakes(t *testing.T) {
+	k := graph.Fold("k", func(old string, _ bool, upd string) (string, error) { return old + upd + "!", nil }).WithCodec(graph.Codec[string]{
+		Tag:    "quiet",
+		Encode: func(dst []byte, v string) ([]byte, error) { return append(dst, strings.Trim(v, "!")...), nil },
+		Decode: func(b []byte) (string, error) { return string(b), nil },
+	})
+	seen := ""
+	look := func(_ context.Context, s graph.State) (graph.Update, error) {
+		seen = k.Get(s)
+		return graph.Update{}, nil
+	}
+	g := compile(t, graph.Def{
+		Name:  "reducer",
+		Keys:  []graph.AnyKey{k},
+		Nodes: []graph.Node{{Name: "a", Run: writes(k.Set("x"))}, {Name: "b", Run: look}},
+		Start: []string{"a"},
+		Edges: []graph.Edge{edge("a", "b"), edge("b", graph.End)},
+	})
+	for debug, want := range map[bool]string{false: "x!", true: "x"} {
+		res, err := (&graph.Runner{Graph: g, Debug: debug}).Invoke(t.Context(), graph.Input{})
+		if is(t, graph.Done, res, err); k.Get(res.State) != want {
+			t.Errorf("with Debug %t the result is %q", debug, k.Get(res.State))
+		}
+		if seen != "x" && debug {
+			t.Errorf("the next node reads %q", seen)
+		}
+	}
+}

@@ -470,3 +470,38 @@ func TestChildPath(t *testing.T) {
 		t.Errorf("an event of a journal has %q", got)
 	}
 }
+
+// A reader that panics at any event gets no further one, and its own panic.
+func TestAReaderThatPanicsAtAnyEvent(t *testing.T) {
+	for at := 1; ; at++ {
+		seen := 0
+		settled(t, func(t *testing.T) {
+			emits := func(ctx context.Context, _ graph.State) (graph.Update, error) {
+				for i := range 3 {
+					graph.Emit(ctx, i)
+				}
+				return graph.Update{}, nil
+			}
+			r := kept(parallel(t, graph.Node{Name: "a", Run: emits}, graph.Node{Name: "b", Run: emits}))
+			defer func() {
+				if p := recover(); p != nil && p != "the reader" {
+					t.Errorf("at event %d: %v", at, p)
+				}
+			}()
+			for range r.Run(t.Context(), graph.Input{Thread: thread, Topics: graph.AllTopics}) {
+				if seen++; seen == at {
+					panic("the reader")
+				}
+			}
+		})
+		if seen < at {
+			if at < 10 {
+				t.Errorf("only %d events", seen)
+			}
+			return
+		}
+		if seen > at {
+			t.Errorf("%d events after the panic at %d", seen-at, at)
+		}
+	}
+}

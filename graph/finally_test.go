@@ -568,3 +568,20 @@ func TestFinallyAfterAStoreThatFailed(t *testing.T) {
 		}
 	}
 }
+
+func TestTheDigestHasFinally(t *testing.T) {
+	digests := map[string]string{}
+	for _, finally := range []string{"", "a", "b"} {
+		g := compile(t, graph.Def{
+			Name:    "ends",
+			Nodes:   []graph.Node{{Name: "n", Run: idle, AnyRoute: true}, {Name: "a", Run: idle}, {Name: "b", Run: idle}},
+			Start:   []string{"n"},
+			Edges:   []graph.Edge{edge("n", graph.End), edge("a", graph.End), edge("b", graph.End)},
+			Finally: finally,
+		})
+		if other, known := digests[g.Digest()]; known {
+			t.Errorf("the digest of a graph that ends with %q is that of one that ends with %q", finally, other)
+		}
+		digests[g.Digest()] = finally
+	}
+}

@@ -2,12 +2,14 @@ package graph_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"math"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -421,5 +423,86 @@ func TestAGrowingListIsStoredOnce(t *testing.T) {
 	small, large := bytesOf(1000), bytesOf(4000)
 	if ratio := float64(large) / float64(small); ratio > 5.5 {
 		t.Errorf("1000 messages wrote %d bytes, 4000 wrote %d: %.2f times as much", small, large, ratio)
+	}
+}
+
+// Children that ask are a part of the state until they are dropped, and are counted once after a resume.
+func TestTheSizeOfChildrenThatAsk(t *testing.T) {
+	text := graph.Last[string]("text")
+	note := graph.Last[string]("note")
+	child := compile(t, graph.Def{
+		Name: "child",
+		Keys: []graph.AnyKey{text, note},
+		Nodes: []graph.Node{
+			{Name: "write", Run: writes(text.Set(strings.Repeat("x", 600)))},
+			{Name: "ask", Run: asks(nil)},
+			{Name: "more", Run: writes(note.Set("a little more"))},
+		},
+		Start: []string{"write"},
+		Edges: []graph.Edge{edge("write", "ask"), edge("ask", "more"), edge("more", graph.End)},
+	})
+	node := func(drops bool) *graph.Graph {
+		return parallel(t, graph.Node{
+			Name:     "n",
+			Children: map[string]graph.ChildGraph{"k": {Graph: child}},
+			Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
+				var err error
+				for i := range 5 {
+					name := fmt.Sprint("c", i)
+					_, err = graph.CallChild(ctx, name, "k")
+					if !errors.Is(err, graph.ErrWaiting) || !drops {
+						return graph.Update{}, err
+					}
+					if err = graph.DropChild(ctx, name); err != nil {
+						return graph.Update{}, err
+					}
+				}
+				return graph.Put(list.Set([]string{"dropped"})), nil
+			},
+		})
+	}
+	r := kept(node(true))
+	r.MaxState = 1000
+	res, err := start(t, r)
+	if is(t, graph.Done, res, err); !slices.Equal(list.Get(res.State), []string{"dropped"}) {
+		t.Error(list.Get(res.State))
+	}
+	r = kept(node(false))
+	r.MaxState = 1000
+	res, err = start(t, r)
+	is(t, graph.Waiting, res, err)
+	_, err = resume(t, r, says(res.Questions[0].ID, "yes"))
+	var large *graph.StateSizeError
+	if errors.As(err, &large) {
+		t.Errorf("one child at a time is too large: %v", err)
+	}
+}
+
+// A state as large as the limit is taken, and one that has a byte more is not.
+func TestAStateAsLargeAsTheLimit(t *testing.T) {
+	text := graph.Last[string]("text")
+	run := func(limit int) (*graph.StateSizeError, error) {
+		r := kept(compile(t, graph.Def{
+			Name:  "size",
+			Keys:  []graph.AnyKey{text},
+			Nodes: []graph.Node{{Name: "a", Run: writes(text.Set(strings.Repeat("x", 100)))}},
+			Start: []string{"a"},
+			Edges: []graph.Edge{edge("a", graph.End)},
+		}))
+		r.MaxState = limit
+		_, err := start(t, r)
+		var large *graph.StateSizeError
+		errors.As(err, &large)
+		return large, err
+	}
+	large, err := run(10)
+	if large == nil || large.Size < 100 {
+		t.Fatal(err)
+	}
+	if _, err := run(large.Size); err != nil {
+		t.Errorf("at the limit: %v", err)
+	}
+	if again, err := run(large.Size - 1); again == nil {
+		t.Errorf("above the limit: %v", err)
 	}
 }

@@ -342,3 +342,27 @@ func TestAHookThatListensMayEmit(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// The end of an attempt whose child has paused is told to its hooks as such.
+func TestHooksHearOfAPause(t *testing.T) {
+	child := parallel(t, graph.Node{Name: "one", Run: idle})
+	var ends []error
+	hooks := graph.Hooks{Before: func(context.Context, graph.Info, graph.State) (graph.Setup, error) {
+		return graph.Setup{End: func(err error) { ends = append(ends, err) }}, nil
+	}}
+	g := parallel(t, graph.Node{Name: "n", Graph: child, Hooks: []graph.Hooks{hooks}, Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
+		_, err := graph.Call(ctx)
+		if err != nil {
+			err = fmt.Errorf("the child has stopped: %w", err)
+		}
+		return graph.Update{}, err
+	}})
+	r := kept(g)
+	res, err := r.Invoke(t.Context(), graph.Input{Thread: thread, Break: []graph.Break{{Node: "n/one"}}})
+	is(t, graph.Paused, res, err)
+	res, err = resume(t, r)
+	is(t, graph.Done, res, err)
+	if len(ends) != 2 || ends[0] != graph.ErrPaused || ends[1] != nil {
+		t.Errorf("%v", ends)
+	}
+}

@@ -300,3 +300,23 @@ func ExampleDoEffect() {
 	// in doubt: order 12 <nil>
 	// waiting "pay" was cut off before its outcome was recorded, and may or may not have happened. Do it again? [retry skip fail] <nil>
 }
+
+// What a start has recorded for its caller stays if a resume says nothing about it.
+func TestMetaOfAStartStays(t *testing.T) {
+	r := kept(parallel(t, graph.Node{Name: "n", Run: asker("a", "b", "c")}))
+	res, err := r.Invoke(t.Context(), graph.Input{Thread: thread, Meta: []byte("first")})
+	is(t, graph.Waiting, res, err)
+	for _, c := range []struct{ meta, want string }{{"", "first"}, {"second", "second"}, {"", "second"}} {
+		in := graph.Resume{Thread: thread, Answers: []graph.Answer{says("", "yes")}}
+		if c.meta != "" {
+			in.Meta = []byte(c.meta)
+		}
+		_, err := r.InvokeResume(t.Context(), in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if snap, err := history.Inspect(t.Context(), r.Store, thread, 0); err != nil || string(snap.Meta) != c.want {
+			t.Errorf("after a resume with %q it is %q, %v", c.meta, snap.Meta, err)
+		}
+	}
+}

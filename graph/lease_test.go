@@ -356,3 +356,72 @@ func TestALeaseEndsWithItsDrive(t *testing.T) {
 		})
 	}
 }
+
+// stolen is a store in which the lease of a thread is another's as soon as a drive has it.
+type stolen struct {
+	*journal.Memory
+	by journal.Lease
+}
+
+func (s *stolen) ReadLease(context.Context, string) (journal.Lease, error) { return s.by, nil }
+
+// A drive that finds a crashed run, and whose lease another has taken before it could write, writes nothing.
+func TestALeaseThatIsTakenBeforeTheClaim(t *testing.T) {
+	r := kept(parallel(t, graph.Node{Name: "n", Run: asker("a")}))
+	res, err := start(t, r)
+	is(t, graph.Waiting, res, err)
+	crashed := copyBefore(t, r.Store, nth(journal.KindEnd, 1))
+	before := len(journalOf(t, crashed, thread))
+	for name, by := range map[string]journal.Lease{
+		"taken":               {Owner: "another", Until: time.Now().Add(time.Hour)},
+		"taken, and released": {},
+	} {
+		r.Store = &stolen{crashed, by}
+		_, err := resume(t, r)
+		var busy *graph.BusyError
+		if !errors.As(err, &busy) || busy.Status != graph.Running {
+			t.Errorf("%s: %v", name, err)
+		}
+		if after := len(journalOf(t, crashed, thread)); after != before {
+			t.Fatalf("%s: %d records were added", name, after-before)
+		}
+	}
+}
+
+// unsure is a store whose leases cannot be read, once.
+type unsure struct {
+	*journal.Memory
+	left   int // readings until it fails
+	failed bool
+}
+
+func (s *unsure) ReadLease(ctx context.Context, thread string) (journal.Lease, error) {
+	if s.left--; s.left == 0 {
+		s.failed = true
+		return journal.Lease{}, errAway
+	}
+	return s.Memory.ReadLease(ctx, thread)
+}
+
+// A drive that cannot find out whether a crashed run is its own writes nothing.
+func TestALeaseThatCannotBeReadBeforeTheClaim(t *testing.T) {
+	r := kept(parallel(t, graph.Node{Name: "n", Run: asker("a")}))
+	res, err := start(t, r)
+	is(t, graph.Waiting, res, err)
+	for at := 1; ; at++ {
+		crashed := copyBefore(t, r.Store, nth(journal.KindEnd, 1))
+		before := len(journalOf(t, crashed, thread))
+		st := &unsure{Memory: crashed, left: at}
+		r.Store = st
+		_, err := resume(t, r)
+		if !st.failed {
+			if err != nil || at == 1 {
+				t.Errorf("after %d readings: %v", at-1, err)
+			}
+			return
+		}
+		if after := len(journalOf(t, crashed, thread)); !errors.Is(err, errAway) || after != before {
+			t.Errorf("reading %d has failed: %d records were added, %v", at, after-before, err)
+		}
+	}
+}

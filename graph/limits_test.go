@@ -112,3 +112,20 @@ func TestRetriesStopWithinTheirTime(t *testing.T) {
 		}
 	})
 }
+
+// Each run of a thread has its own number of steps.
+func TestTheStepsOfAFurtherRun(t *testing.T) {
+	g := compile(t, graph.Def{
+		Name:     "steps",
+		Keys:     all,
+		MaxSteps: 3,
+		Nodes:    []graph.Node{say("a"), say("b"), say("c")},
+		Start:    []string{"a"},
+		Edges:    []graph.Edge{edge("a", "b"), edge("b", "c"), edge("c", graph.End)},
+	})
+	r := kept(g)
+	for range 3 {
+		res, err := start(t, r)
+		is(t, graph.Done, res, err)
+	}
+}

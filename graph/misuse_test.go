@@ -183,3 +183,43 @@ func TestTheOneOpenQuestionNeedsNoID(t *testing.T) {
 	_, err = resume(t, r, graph.Answer{Value: "x"})
 	wantError(t, "two are open", err, "names no question, and 2 are open", "a, b")
 }
+
+func TestAnEffectWithAResultOfAnotherType(t *testing.T) {
+	var n any = "text"
+	node := func(ctx context.Context, _ graph.State) (graph.Update, error) {
+		var err error
+		if _, isText := n.(string); isText {
+			_, err = graph.Do(ctx, "e", func(context.Context) (string, error) { return "text", nil })
+		} else {
+			_, err = graph.Do(ctx, "e", func(context.Context) (int, error) { return 1, nil })
+		}
+		if err == nil {
+			_, err = graph.Interrupt[string](ctx, graph.Ask{Prompt: "well?"})
+		}
+		return graph.Update{}, err
+	}
+	r := kept(parallel(t, graph.Node{Name: "n", Run: node}))
+	res, err := start(t, r)
+	is(t, graph.Waiting, res, err)
+	n = 1
+	_, err = resume(t, r, says("", "go"))
+	if err == nil || !strings.Contains(err.Error(), `effect "e": its recorded result cannot be read`) {
+		t.Error(err)
+	}
+}
+
+// Without an effect that runs, a call outside of one has a key of its own, each time another one.
+func TestEffectKeyWithoutAnEffect(t *testing.T) {
+	var keys []string
+	g := parallel(t, graph.Node{Name: "n", Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
+		keys = append(keys, graph.EffectKey(ctx), graph.EffectKey(ctx))
+		return graph.Update{}, nil
+	}})
+	res, err := start(t, kept(g))
+	if is(t, graph.Done, res, err); keys[0] == "" || keys[0] == keys[1] {
+		t.Errorf("%q", keys)
+	}
+	if key := graph.EffectKey(t.Context()); key != "" {
+		t.Errorf("outside of a node: %q", key)
+	}
+}

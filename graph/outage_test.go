@@ -432,3 +432,64 @@ func TestOutageOfATakeover(t *testing.T) {
 		}
 	}
 }
+
+// unreadable is a store that cannot be read.
+type unreadable struct{ journal.Store }
+
+func (unreadable) Read(context.Context, string, journal.Range) iter.Seq2[journal.Record, error] {
+	return func(yield func(journal.Record, error) bool) { yield(journal.Record{}, errAway) }
+}
+
+func TestAThreadThatCannotBeRead(t *testing.T) {
+	r := kept(parallel(t, graph.Node{Name: "n", Run: asker("a")}))
+	res, err := start(t, r)
+	is(t, graph.Waiting, res, err)
+	r.Store = unreadable{r.Store}
+	_, started := r.Invoke(t.Context(), graph.Input{Thread: thread})
+	_, resumed := resume(t, r)
+	for what, err := range map[string]error{"start": started, "resume": resumed} {
+		if err == nil || !errors.Is(err, errAway) || strings.Contains(err.Error(), "panic") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+// A store that fails while a retried node looks for its children ends the drive with the store's error.
+func TestAStoreThatFailsBetweenAttempts(t *testing.T) {
+	for at := 1; ; at++ {
+		var c tally
+		step := parallel(t, graph.Node{Name: "one", Run: c.counts("one")})
+		names := 0
+		g := parallel(t, graph.Node{
+			Name:     "n",
+			Retry:    graph.Retry{Attempts: 2},
+			Children: map[string]graph.ChildGraph{"k": {Graph: step}},
+			Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
+				list, err := graph.ChildNames(ctx)
+				if err != nil {
+					return graph.Update{}, err
+				}
+				names = len(list)
+				if _, err := graph.CallChild(ctx, "x", "k"); err != nil {
+					return graph.Update{}, err
+				}
+				if c.add("attempt") == 1 {
+					return graph.Update{}, errors.New("once more")
+				}
+				return graph.Update{}, nil
+			},
+		})
+		failing := &shaky{Store: journal.NewMemory(), left: at}
+		res, err := (&graph.Runner{Graph: g, Store: failing, Executor: sequential{}}).Invoke(t.Context(), graph.Input{Thread: thread})
+		switch {
+		case !failing.failed:
+			if is(t, graph.Done, res, err); c.of("one") != 1 || names != 1 || at < 6 {
+				t.Errorf("%d runs of the child, %d names, %d calls", c.of("one"), names, at)
+			}
+			return
+		case failing.looks && err == nil: // the drive has looked again
+		case !errors.Is(err, errAway):
+			t.Errorf("call %d has failed: %s, %v; the child has run %d times", at, res.Status, err, c.of("one"))
+		}
+	}
+}

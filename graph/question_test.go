@@ -370,3 +370,80 @@ func TestAPauseInsideAChild(t *testing.T) {
 		t.Errorf("%v, ran %v", list.Get(res.State), c.n)
 	}
 }
+
+func TestAnswersNeedAStore(t *testing.T) {
+	g := parallel(t, graph.Node{Name: "n", Run: asker("a")})
+	if err := (&graph.Runner{Graph: g}).CheckAnswers(t.Context(), thread); err == nil || !strings.Contains(err.Error(), "needs a store") {
+		t.Error(err)
+	}
+}
+
+// FindAnswer returns a refused answer as Interrupt does.
+func TestFindAnswerOfARefusedQuestion(t *testing.T) {
+	var found, asked error
+	known := false
+	g := parallel(t, graph.Node{Name: "n", Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
+		_, known, found = graph.FindAnswer[string](ctx, "q")
+		_, asked = graph.Interrupt[string](ctx, graph.Ask{Name: "q", Prompt: "well?"})
+		if errors.As(asked, new(*graph.RefusedError)) {
+			return graph.Update{}, nil
+		}
+		return graph.Update{}, asked
+	}})
+	r := kept(g)
+	res, err := start(t, r)
+	is(t, graph.Waiting, res, err)
+	if known || found != nil {
+		t.Fatalf("before the answer: %t, %v", known, found)
+	}
+	res, err = resume(t, r, graph.Answer{ID: res.Questions[0].ID, Refused: "not now"})
+	is(t, graph.Done, res, err)
+	var refused *graph.RefusedError
+	if !known || !errors.As(found, &refused) || refused.Reason != "not now" || found.Error() != asked.Error() {
+		t.Errorf("found %t, %v; asked %v", known, found, asked)
+	}
+}
+
+// FindAnswer says so if the answer is of another type than asked for, and it can still be found as what it is.
+func TestFindAnswerOfAnotherType(t *testing.T) {
+	var found, text error
+	known := true
+	answer := ""
+	g := parallel(t, graph.Node{Name: "n", Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
+		_, known, found = graph.FindAnswer[int](ctx, "q")
+		answer, _, text = graph.FindAnswer[string](ctx, "q")
+		_, err := graph.Interrupt[string](ctx, graph.Ask{Name: "q", Prompt: "well?"})
+		return graph.Update{}, err
+	}})
+	r := kept(g)
+	res, err := start(t, r)
+	is(t, graph.Waiting, res, err)
+	res, err = resume(t, r, says("", "yes"))
+	is(t, graph.Done, res, err)
+	if known || found == nil || text != nil || answer != "yes" {
+		t.Errorf("as a number: %t, %v; as a text: %q, %v", known, found, answer, text)
+	}
+}
+
+// A question is asked once for the reader, also if the answer of another one that was given ahead continues the step.
+func TestQuestionsBesideOneThatWasAnsweredAhead(t *testing.T) {
+	g := parallel(t, graph.Node{Name: "a", Run: asker("one")}, graph.Node{Name: "b", Run: asker("two")})
+	asked := map[string]int{}
+	in := graph.Input{Thread: thread, Topics: graph.AllTopics, Ahead: []graph.Answer{says("", "yes")}}
+	for e, err := range kept(g).Run(t.Context(), in) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if q, ok := e.Body.(graph.QuestionAsked); ok {
+			asked[q.Question.ID]++
+		}
+	}
+	if len(asked) != 2 {
+		t.Errorf("%v", asked)
+	}
+	for id, n := range asked {
+		if n != 1 {
+			t.Errorf("question %s is asked %d times", id, n)
+		}
+	}
+}

@@ -145,3 +145,14 @@ func TestRemoteIsRefused(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestRemoteCallOf(t *testing.T) {
+	for data, want := range map[string]bool{`{"run":"r"}`: true, `{"run":""}`: false, `{`: false, ``: false} {
+		for kind, isRemote := range map[string]bool{graph.KindRemote: true, "input": false} {
+			q := graph.Question{Kind: kind, Data: []byte(data)}
+			if call, ok := graph.RemoteCallOf(&q); ok != (want && isRemote) || ok && call.Run != "r" {
+				t.Errorf("%s %s: %+v, %t", kind, data, call, ok)
+			}
+		}
+	}
+}

@@ -88,3 +88,28 @@ func TestTimingOfEffects(t *testing.T) {
 		}
 	})
 }
+
+// A pause without a time of grace waits for the nodes that work.
+func TestAPauseWithoutGrace(t *testing.T) {
+	settled(t, func(t *testing.T) {
+		pause := make(chan struct{})
+		g := compile(t, graph.Def{
+			Name: "pause",
+			Nodes: []graph.Node{
+				{Name: "a", Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
+					close(pause)
+					<-time.After(time.Hour)
+					return graph.Update{}, ctx.Err()
+				}},
+				{Name: "b", Run: idle},
+			},
+			Start: []string{"a"},
+			Edges: []graph.Edge{edge("a", "b"), edge("b", graph.End)},
+		})
+		r := kept(g)
+		res, err := r.Invoke(t.Context(), graph.Input{Thread: thread, Pause: pause})
+		if is(t, graph.Paused, res, err); res.Steps != 1 {
+			t.Errorf("%d steps", res.Steps)
+		}
+	})
+}
