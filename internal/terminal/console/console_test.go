@@ -2,34 +2,17 @@ package console_test
 
 import (
 	"bytes"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"raddle.dev/internal/terminal/console"
+	"raddle.dev/internal/testkit/testfile"
 )
 
 // newConsole returns a console on files, and what returns all that it has written to standard output and to standard error.
 func newConsole(t *testing.T, clean func([]byte) []byte) (con *console.Console, written func() (out, err string)) {
 	t.Helper()
-	dir := t.TempDir()
-	var files []*os.File
-	for _, name := range []string{"in", "out", "err"} {
-		f, err := os.Create(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = f.Close() })
-		files = append(files, f)
-	}
-	read := func(f *os.File) string {
-		text, err := os.ReadFile(f.Name())
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(text)
-	}
-	return console.New(files[0], files[1], files[2], clean), func() (string, string) { return read(files[1]), read(files[2]) }
+	f := testfile.OpenStreams(t)
+	return console.New(f.In, f.Out, f.Err, clean), func() (string, string) { return testfile.Read(t, f.Out), testfile.Read(t, f.Err) }
 }
 
 // Results go to standard output, notes and warnings to standard error, and quiet leaves out the notes only.

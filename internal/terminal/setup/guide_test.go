@@ -12,11 +12,13 @@ import (
 	"raddle.dev/internal/base/term"
 	"raddle.dev/internal/process/app"
 	"raddle.dev/internal/terminal/console"
+	"raddle.dev/internal/testkit/testfile"
 )
 
 // A person answers questions in order: with the beginning of a choice, with a text, or with a secret. Without a further
 // answer the person leaves the question open.
 type person struct {
+	t       *testing.T
 	answers []string
 	asked   []string // questions, and the prompts of texts
 }
@@ -41,13 +43,14 @@ func (p *person) ChooseOne(_ context.Context, m term.Menu) (int, error) {
 	answer, err := p.next()
 	i := slices.IndexFunc(m.Choices, func(c term.Choice) bool { return strings.HasPrefix(c.Label, answer) })
 	if err == nil && i < 0 {
-		panic("no choice begins with " + answer)
+		p.t.Fatalf("no choice begins with %q", answer)
 	}
 	return max(i, 0), err
 }
 
 func (p *person) ChooseSeveral(context.Context, []term.Choice) ([]int, error) {
-	panic("the guide asks for one choice at a time")
+	p.t.Fatal("the guide asks for one choice at a time")
+	return nil, nil
 }
 
 func (p *person) ReadText(_ context.Context, prompt, _ string) (string, error) {
@@ -63,15 +66,7 @@ func (p *person) ReadSecret(ctx context.Context, prompt string) (string, error) 
 func newGuide(t *testing.T, answers ...string) (g *Guide, who *person, screen func() string) {
 	t.Helper()
 	dir := t.TempDir()
-	var files []*os.File
-	for _, name := range []string{"in", "out", "err"} {
-		f, err := os.Create(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = f.Close() })
-		files = append(files, f)
-	}
+	streams := testfile.OpenStreams(t)
 	open := func() (*app.Process, error) {
 		p, err := app.Open(app.Options{
 			Environ: []string{"HOME=" + filepath.Join(dir, "home"), "PATH=" + os.Getenv("PATH"), "RADDLE_BOX=false"},
@@ -91,13 +86,12 @@ func newGuide(t *testing.T, answers ...string) (g *Guide, who *person, screen fu
 	if err != nil {
 		t.Fatal(err)
 	}
-	who = &person{answers: answers}
-	g = &Guide{Console: console.New(files[0], files[1], files[2], bytes.Clone), Process: p, Prompter: who, Reopen: open}
-	return g, who, func() string {
-		text, err := os.ReadFile(files[2].Name())
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(text)
+	who = &person{t: t, answers: answers}
+	g = &Guide{
+		Console:  console.New(streams.In, streams.Out, streams.Err, bytes.Clone),
+		Process:  p,
+		Prompter: who,
+		Reopen:   open,
 	}
+	return g, who, func() string { return testfile.Read(t, streams.Err) }
 }
