@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"slices"
 	"sync"
 
+	"raddle.dev/internal/base/stats"
 	"raddle.dev/rag"
 )
 
@@ -72,17 +72,13 @@ func Compare(ctx context.Context, base Searcher, questions []Question, settings 
 		if first == nil {
 			first = ranks
 		}
-		gains := make([]float64, len(ranks))
-		for i := range gains {
-			gains[i] = ranks[i] - first[i]
-		}
 		results = append(results, Result{
 			Setting: s.Name,
-			First:   newFigure(column(func(s scores) float64 { return s.first })),
-			Recall:  newFigure(column(func(s scores) float64 { return s.recall })),
-			MRR:     newFigure(ranks),
-			NDCG:    newFigure(column(func(s scores) float64 { return s.gain })),
-			Gain:    newFigure(gains),
+			First:   Figure(stats.MeanOf(column(func(s scores) float64 { return s.first }))),
+			Recall:  Figure(stats.MeanOf(column(func(s scores) float64 { return s.recall }))),
+			MRR:     Figure(stats.MeanOf(ranks)),
+			NDCG:    Figure(stats.MeanOf(column(func(s scores) float64 { return s.gain }))),
+			Gain:    Figure(stats.Differ(ranks, first).Interval),
 		})
 	}
 	return results, nil
@@ -115,32 +111,6 @@ func scoreHits(q *Question, hits []rag.Hit, k int) (s scores) {
 	s.gain /= ideal
 	s.recall = float64(len(found)) / float64(q.targets())
 	return s
-}
-
-// resamples is how many samples an interval is made of.
-const resamples = 2000
-
-// newFigure returns the mean of values and the interval in which 95 % of the means of resampled values are.
-func newFigure(values []float64) Figure {
-	random := rand.New(rand.NewPCG(1, 2))
-	n := len(values)
-	means := make([]float64, resamples)
-	for i := range means {
-		for range n {
-			means[i] += values[random.IntN(n)]
-		}
-		means[i] /= float64(n)
-	}
-	slices.Sort(means)
-	total := 0.0
-	for _, v := range values {
-		total += v
-	}
-	return Figure{
-		Mean: total / float64(n),
-		Low:  means[resamples/40],
-		High: means[resamples-resamples/40-1],
-	}
 }
 
 // An Embedder asks another one for each query once, so that settings can be compared at the price of one. It is safe

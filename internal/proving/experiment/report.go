@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"raddle.dev/internal/proving/score"
-	"raddle.dev/internal/proving/stats"
+	"raddle.dev/internal/base/stats"
 )
 
 // A Report is what an experiment has found.

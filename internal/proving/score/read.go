@@ -152,9 +152,11 @@ func (r *reader) readWork(s *Scorer, n, arg *yaml.Node) worker {
 		return scorePath(testcase.ReadCalls(r.Document, arg), true)
 	case kindScript:
 		path := r.ReadName(arg, "the script")
-		if !filepath.IsAbs(path) {
-			path = filepath.Join(filepath.Dir(r.Path), path)
+		if path != "" && !filepath.IsLocal(filepath.FromSlash(path)) {
+			r.ReportFault(arg, "put the script next to the file that names it, or below", "the script %q is not beneath the directory of this file", path)
+			return nil
 		}
+		path = filepath.Join(filepath.Dir(r.Path), path)
 		if s.Name == kindScript {
 			s.Name = strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
 		}

@@ -264,6 +264,8 @@ func TestProblems(t *testing.T) {
   - distance: 3
   - exact
   - exact
+  - script: ../elsewhere.py
+  - script: /bin/rm
 `))
 	want := `s.yaml:2:5: error: unknown scorer "exat"; the scorers are calls, contains, cost, distance, exact, expect, judge, latency, model_calls, number, path, regexp, schema, script, subset, tool_calls (did you mean exact?)
 s.yaml:3:26: error: one scorer cannot be exact and contains (write each of them as an entry of its own)
@@ -281,6 +283,7 @@ s.yaml:6:13: error: the schema is not a JSON schema`
 		`s.yaml:7:13: error: "x" is not a tolerance`, `s.yaml:8:11: error: "-1" is not a limit above 0`, `s.yaml:9:5: error: the scorer latency needs`,
 		`s.yaml:10:12: error: the judge has no rubric`, `s.yaml:11:5: error: the scorer says not what it does`, `s.yaml:12:5: error: the scorer path scores the run`,
 		`s.yaml:13:15: error: the scorer distance needs nothing more`, `s.yaml:15:5: error: another scorer has the name "exact"`,
+		`s.yaml:16:13: error: the script "../elsewhere.py" is not beneath the directory of this file`, `s.yaml:17:13: error: the script "/bin/rm" is not beneath`,
 	} {
 		if !strings.Contains(got, part) {
 			t.Errorf("missing: %s", part)

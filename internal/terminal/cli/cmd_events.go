@@ -100,7 +100,7 @@ func newRunsMessageCommand(op *opener) *cobra.Command {
 nothing drives it now. A graph takes no messages: answer its questions, or send it an event. For - the text is read from
 standard input.`,
 		Example:           `  raddle runs message last "Use metres, and be brief."`,
-		Args:              checkArgCount(2, 2, "the run and the text"),
+		Args:              checkArgCount(2, 2, "the run or the text"),
 		ValidArgsFunction: completeRuns(op, 1, nil),
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"os"
 	"strconv"
@@ -142,7 +143,7 @@ func (o *Options) plan(p *app.Process, agent string) (e *experiment.Experiment, 
 		return nil, nil, err
 	}
 	if e.Data, err = dataset.Load(p.Dirs.AbsPath(o.data)); err != nil {
-		return nil, nil, err
+		return nil, nil, explainRead("--data", err)
 	}
 	if e.Scorers, err = o.readScorers(p, e.Data); err != nil {
 		return nil, nil, err
@@ -159,13 +160,21 @@ func (o *Options) plan(p *app.Process, agent string) (e *experiment.Experiment, 
 	return e, least, err
 }
 
+// explainRead says of a file that cannot be read which flag names it. What is wrong with its text says it itself.
+func explainRead(flag string, err error) error {
+	if _, unread := errors.AsType[*fs.PathError](err); !unread {
+		return err
+	}
+	return failure.NewUsage("name a file that is there and can be read", "%s: %v", flag, err)
+}
+
 // readScorers returns the scorers of --scorers, or those of the data set, or what scores items that expect something.
 func (o *Options) readScorers(p *app.Process, data *dataset.File) ([]*score.Scorer, error) {
 	if o.scorers != "" {
 		path := p.Dirs.AbsPath(o.scorers)
 		text, err := plainfile.Read(path, strictyaml.MaxFileSize)
 		if err != nil {
-			return nil, err
+			return nil, explainRead("--scorers", err)
 		}
 		return score.Read(path, text)
 	}

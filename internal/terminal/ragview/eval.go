@@ -63,7 +63,7 @@ type evaluation struct {
 func (o EvalOptions) RunEval(ctx context.Context, con *console.Console, p *app.Process, args []string) error {
 	text, err := plainfile.Read(args[1], maxQuestions)
 	if err != nil {
-		return failure.NewUsage("", "the questions: %v", err)
+		return failure.NewUsage("name a file that is there and can be read; raddle rag eval --help shows one", "the questions: %v", err)
 	}
 	questions, err := measure.ReadQuestions(args[1], text)
 	if err != nil {

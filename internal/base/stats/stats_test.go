@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"raddle.dev/internal/proving/stats"
+	"raddle.dev/internal/base/stats"
 )
 
 // A scripted model answers an item right with a probability that depends on how hard the item is.
@@ -177,5 +177,21 @@ func TestQuantile(t *testing.T) {
 	}
 	if stats.Quantile(nil, 0.5) != 0 {
 		t.Error("nothing has a quantile")
+	}
+}
+
+// The interval of many scores of 0 and 1 is as wide as the normal approximation says, and always the same.
+func TestIntervalOfManyScores(t *testing.T) {
+	values := make([]float64, 400)
+	for i := range values {
+		values[i] = float64(i % 2)
+	}
+	f := stats.MeanOf(values)
+	const width = 2 * 1.96 * 0.5 / 20
+	if f.Mean != 0.5 || math.Abs(f.High-f.Low-width) > 0.01 || math.Abs((f.High+f.Low)/2-0.5) > 0.01 {
+		t.Errorf("%+v, want a width of %.3f", f, width)
+	}
+	if again := stats.MeanOf(values); again != f {
+		t.Errorf("the second time %+v, the first %+v", again, f)
 	}
 }
