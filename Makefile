@@ -31,12 +31,13 @@ RACE := $(if $(shell command -v $$($(GO) env CC) 2>/dev/null),-race -gcflags=mod
 # The packages that are tested without it: neither their code nor their tests have to do with several goroutines. TestRaceList of
 # internal/repository compares the list with the sources.
 UNRACED := ./agent/shape ./cmd/raddle ./docs/guide ./draw ./draw/internal/layered ./examples/go ./flow/check ./flow/narrate ./flow/spec ./graph/history \
-	./graph/internal/record ./graph/internal/structure ./internal/base/browser ./internal/base/environ ./internal/base/jsonvalue \
-	./internal/base/schema ./internal/base/strictyaml ./internal/base/term/editor ./internal/base/term/markdown ./internal/base/toolschema \
+	./graph/internal/record ./graph/internal/structure ./internal/base/browser ./internal/base/environ ./internal/base/jsonvalue ./internal/base/schema \
+	./internal/base/stats ./internal/base/strictyaml ./internal/base/term/editor ./internal/base/term/markdown ./internal/base/toolschema \
 	./internal/base/wording ./internal/process/agentfile ./internal/process/fetchagent ./internal/process/mcpsetup ./internal/process/owncommand \
-	./internal/proving/dataset ./internal/proving/junit ./internal/proving/score ./internal/base/stats ./internal/proving/testcase ./internal/report/overview ./internal/report/question ./internal/report/story ./internal/report/updates \
-	./internal/repository ./internal/storage/attach ./internal/storage/config ./internal/storage/mail ./internal/storage/runfile ./internal/storage/stores \
-	./internal/storage/storetool ./internal/terminal/console ./internal/terminal/ending ./internal/terminal/frontdoor ./internal/terminal/manual ./internal/terminal/moving \
+	./internal/proving/dataset ./internal/proving/junit ./internal/proving/score ./internal/proving/testcase ./internal/report/overview \
+	./internal/report/question ./internal/report/story ./internal/report/updates ./internal/repository ./internal/storage/attach \
+	./internal/storage/config ./internal/storage/mail ./internal/storage/runfile ./internal/storage/stores ./internal/storage/storetool \
+	./internal/terminal/console ./internal/terminal/ending ./internal/terminal/frontdoor ./internal/terminal/manual ./internal/terminal/moving \
 	./internal/terminal/rolelist ./internal/terminal/runview ./internal/terminal/shellhelp ./internal/terminal/tryout ./internal/testkit/termtest \
 	./internal/testkit/testneed ./llm ./llm/anthropic ./llm/gemini ./rag/keyword ./rag/split ./tool ./tool/declare
 
