@@ -29,7 +29,7 @@ func TestExtraMessageWhileItWorks(t *testing.T) {
 	}
 	b.wait(t, `[...document.querySelectorAll("button")].some((b) => b.innerText === "Stop")`)
 	b.do(t, chromedp.Focus(chromedp.CSS("#message")), chromedp.KeyEvent("Use metres."), chromedp.KeyEvent("\r"))
-	b.wait(t, `document.querySelector(".said.queued")?.innerText === "Use metres." && document.querySelector("#message").value === ""`)
+	b.wait(t, `document.querySelector(".said.queued .text")?.innerText === "Use metres." && document.querySelector("#message").value === ""`)
 	for _, v := range findViolations(t, b, axe) {
 		t.Error(v)
 	}

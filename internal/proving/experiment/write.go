@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 
+	"raddle.dev/internal/base/wording"
 	"raddle.dev/internal/proving/junit"
 	"raddle.dev/internal/proving/testcase"
 )
@@ -75,29 +76,33 @@ const style = `:root{color-scheme:light dark;font:15px/1.5 system-ui,sans-serif}
 table{border-collapse:collapse;width:100%;margin:1rem 0}th,td{text-align:left;vertical-align:top;padding:.35rem .7rem;border-bottom:1px solid #8884}
 td.n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}pre{white-space:pre-wrap;overflow-wrap:anywhere;margin:.2rem 0;max-height:20rem;overflow:auto}
 .bad{color:#c62828}.good{color:#2e7d32}.dim{opacity:.7}@media (prefers-color-scheme:dark){.bad{color:#ff8a80}.good{color:#81c784}}
-details{border-bottom:1px solid #8884;padding:.3rem 0}summary{cursor:pointer}h2{margin-top:2.5rem}`
+.wide{overflow-x:auto}details{border-bottom:1px solid #8884;padding:.3rem 0}summary{cursor:pointer}h2{margin-top:2.5rem}`
 
 // WriteHTML writes the results as one page that needs no other file and runs no script.
 func (r *Report) WriteHTML(w io.Writer, verdict []string) error {
 	page := &htmlPage{}
 	page.add(`<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>%s</title><style>`, "Experiment: "+r.Agent)
 	page.text.WriteString(style) // of this program, and no value
-	page.add(`</style></head><body><h1>%s</h1><p>%d items of %s, %d times, %d variants; %d of %d runs, %.4f USD</p>`,
-		r.Agent, r.Items, r.Data, r.Repeat, len(r.Variants), r.Done, r.Cells, r.Cost)
+	tries := ""
+	if r.Repeat > 1 {
+		tries = fmt.Sprintf(", each %d times", r.Repeat)
+	}
+	page.add(`</style></head><body><h1>%s</h1><p>%s of %s%s, %s; %d of %s, %.4f USD</p>`, r.Agent, wording.FormatCount(r.Items, "item"), r.Data, tries,
+		wording.FormatCount(len(r.Variants), "variant"), r.Done, wording.FormatCount(r.Cells, "run"), r.Cost)
 	for _, line := range verdict {
 		page.add(`<p class="bad">%s</p>`, line)
 	}
-	page.add(`<table><thead><tr><th>Variant</th><th>Scorer</th><th>Mean</th><th>95 %%</th><th>Against %s</th><th>Verdict</th><th>Cost USD</th><th>p50 s</th><th>p95 s</th><th>Failed</th></tr></thead><tbody>`, r.Variants[0].Name)
+	page.add(`<div class="wide"><table><thead><tr><th>Variant</th><th>Scorer</th><th>Mean</th><th>95 %%</th><th>Against %s</th><th>Verdict</th><th>Cost USD</th><th>p50 s</th><th>p95 s</th><th>Failed</th></tr></thead><tbody>`, r.Variants[0].Name)
 	for n := range r.Variants {
 		r.Variants[n].addRows(page)
 	}
-	page.add(`</tbody></table>`)
+	page.add(`</tbody></table></div>`)
 	for _, line := range r.Explain() {
 		page.add(`<p class="dim">%s</p>`, line)
 	}
 	page.add(`<h2>Results</h2>`)
 	for n := range r.Results {
-		r.Results[n].addDetails(page)
+		r.Results[n].addDetails(page, r.Repeat > 1)
 	}
 	page.add("</body></html>\n")
 	_, err := io.WriteString(w, page.text.String())
@@ -138,7 +143,8 @@ func (v *VariantReport) addRows(page *htmlPage) {
 	}
 }
 
-func (c *CellReport) addDetails(page *htmlPage) {
+// addDetails adds a result, with the number of its repetition if there are several.
+func (c *CellReport) addDetails(page *htmlPage, repeated bool) {
 	class := "good"
 	var said []string
 	for _, s := range c.Scores {
@@ -153,7 +159,11 @@ func (c *CellReport) addDetails(page *htmlPage) {
 			said = append(said, fmt.Sprintf("%s %.2f", s.Scorer, *s.Score))
 		}
 	}
-	page.add(`<details><summary>%s · %s · %d · <span class="%s">%s</span></summary><table><tbody>`, c.Item, c.Variant, c.Round, class, strings.Join(said, ", "))
+	round := ""
+	if repeated {
+		round = fmt.Sprintf(" · repetition %d", c.Round)
+	}
+	page.add(`<details><summary>item %s · %s%s · <span class="%s">%s</span></summary><table><tbody>`, c.Item, c.Variant, round, class, strings.Join(said, ", "))
 	rows := []struct{ name, text string }{{"Prompt", c.prompt}, {"Expected", c.expect}, {"Output", c.Output}, {"Error", c.Error}, {"Run", c.Run}}
 	for _, s := range c.Scores {
 		if why := strings.TrimSpace(s.Reason + s.Error); why != "" {

@@ -365,8 +365,9 @@ function Talk({ agent, session, onNews }: { agent: string; session: string; onNe
         ))}
         {busy && arriving.length === 0 && <p class="dim working">Working…</p>}
         {queued.map((text, i) => (
-          <article key={"queued" + i} class="said user queued" aria-label="Your message, which the agent gets with its next request">
-            <p class="text">{visible(text)}</p>
+          <article key={"queued" + i} class="said user queued" aria-label="Your message">
+            <div class="text">{visible(text)}</div>
+            <footer class="turn dim">waits for the agent's next request</footer>
           </article>
         ))}
         {view && waits && view.questions?.filter(takesAnswers).map((q) => <AnswerForm key={q.id} run={view.run} q={q} onAnswered={reload} />)}
