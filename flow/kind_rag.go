@@ -158,11 +158,9 @@ func (b *ragNode) needs(n *spec.Node) nodeNeeds {
 // fusionOf returns how searches join their rankings; a weight that is not set has its default.
 func fusionOf(f spec.Fusion) rag.Fusion {
 	w := rag.DefaultWeights
-	for to, x := range map[*float64]*float64{&w.Meaning: f.Meaning, &w.Words: f.Words, &w.Entities: f.Entities} {
-		if x != nil {
-			*to = *x
-		}
-	}
+	w.Meaning = valueOr(f.Meaning, w.Meaning)
+	w.Words = valueOr(f.Words, w.Words)
+	w.Entities = valueOr(f.Entities, w.Entities)
 	return rag.Fusion{Method: rag.Method(f.Method), Weights: w}
 }
 

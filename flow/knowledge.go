@@ -200,7 +200,7 @@ func (a *Agent) knowledgeBases() []knowledge {
 	return list
 }
 
-func valueOr(n *int, other int) int {
+func valueOr[T any](n *T, other T) T {
 	if n == nil {
 		return other
 	}

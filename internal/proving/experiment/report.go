@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"raddle.dev/internal/proving/score"
 	"raddle.dev/internal/base/stats"
+	"raddle.dev/internal/proving/score"
 )
 
 // A Report is what an experiment has found.
