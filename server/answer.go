@@ -196,15 +196,27 @@ func (s *Service) SendEvent(ctx context.Context, req app.EventRequest) (trigger.
 	})
 }
 
+// MessageRequest is what a caller says to the agent of a run.
+type MessageRequest struct {
+	Run  string
+	Text string
+	ID   string // distinguishes it from the others to the run: sending it again does nothing; "": a new one
+}
+
 // SendMessage says something to the agent of a run that works, or that is to continue, in the name of the caller. When it
 // returns, the message is stored and will reach the agent.
-func (s *Service) SendMessage(ctx context.Context, run, text string) error {
-	detail, err := findRunFor(ctx, s, ScopeStart, run)
+func (s *Service) SendMessage(ctx context.Context, req MessageRequest) error {
+	detail, err := findRunFor(ctx, s, ScopeStart, req.Run)
 	if err != nil {
 		return err
 	}
 	caller, _ := CallerOf(ctx)
-	return s.process.SendMessage(ctx, app.MessageRequest{Run: detail.Run, Text: text, By: caller.Name})
+	return s.process.SendMessage(ctx, app.MessageRequest{
+		Run:  detail.Run,
+		Text: req.Text,
+		By:   caller.Name,
+		ID:   req.ID,
+	})
 }
 
 // listQuestions returns the ids of the questions that a request answers.

@@ -148,7 +148,8 @@ func (c *call) join(ctx context.Context, note threadNote) (bool, error) {
 		if err != nil || !runs.IsWorking(st.Status) {
 			return false, nil
 		}
-		err = c.service.SendMessage(ctx, note.Run, prompt)
+		id := hashThread(c.thread, c.in.RunID) // a client that has left before the answer sends it again
+		err = c.service.SendMessage(ctx, server.MessageRequest{Run: note.Run, Text: prompt, ID: id})
 		if fail, ok := errors.AsType[*failure.Error](err); ok && fail.Kind == failure.Stale {
 			return false, nil
 		}

@@ -55,8 +55,10 @@ func TestMessagesOverTheAPI(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = other.Close() }()
-	if err := other.SendMessage(t.Context(), app.MessageRequest{Run: run, Text: "Be brief."}); err != nil {
-		t.Errorf("a message from another process: %v", err)
+	for range 3 { // the answer to the first one was lost
+		if err := other.SendMessage(t.Context(), app.MessageRequest{Run: run, Text: "Be brief.", ID: "m-2"}); err != nil {
+			t.Errorf("a message from another process: %v", err)
+		}
 	}
 	m.Reply <- "29 feet"
 	if got := <-m.Asked; got != "How high? | Use metres.\n\nBe brief." {
@@ -65,6 +67,9 @@ func TestMessagesOverTheAPI(t *testing.T) {
 	m.Reply <- "9 m"
 	if st, err := w.service.WaitRun(t.Context(), run); err != nil || st.Output != "9 m" {
 		t.Errorf("the run ends with %v %v", st, err)
+	}
+	if err := other.SendMessage(t.Context(), app.MessageRequest{Run: run, Text: "Be brief.", ID: "m-2"}); err != nil {
+		t.Errorf("again after the end of the run: %v", err)
 	}
 	if status, problem := w.tell(run, "Sure?"); status != http.StatusConflict || !strings.Contains(problem, "has ended") {
 		t.Errorf("a message to a run that has ended: %d %s", status, problem)
@@ -107,7 +112,7 @@ func TestMessageSurvivesTheServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-m.Asked
-	if err := s.SendMessage(t.Context(), run, "Use metres."); err != nil {
+	if err := s.SendMessage(t.Context(), server.MessageRequest{Run: run, Text: "Use metres."}); err != nil {
 		t.Fatal(err)
 	}
 	home.Timeout = 1 // the drive is cut off

@@ -136,6 +136,7 @@ func (h *handler) addRuns() {
 // MessageBody is what a person says to an agent.
 type MessageBody struct {
 	Text string `json:"text" minLength:"1" maxLength:"100000" doc:"what the agent gets with its next request to the model"`
+	ID   string `json:"id,omitempty" maxLength:"100" pattern:"^[A-Za-z0-9._-]+$" doc:"what distinguishes it from the others to the run: sending it again does nothing"`
 }
 
 type messageInput struct {
@@ -145,7 +146,7 @@ type messageInput struct {
 
 // sendMessage says something to the agent of a run.
 func (h *handler) sendMessage(ctx context.Context, in *messageInput) (*nothing, error) {
-	return nil, h.service.SendMessage(ctx, in.ID, in.Body.Text)
+	return nil, h.service.SendMessage(ctx, server.MessageRequest{Run: in.ID, Text: in.Body.Text, ID: in.Body.ID})
 }
 
 // EventBody is an event to send.

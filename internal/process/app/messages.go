@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -157,6 +158,7 @@ type MessageRequest struct {
 	Run  string // a whole id, or what names one
 	Text string
 	By   string // who says it; "": not known
+	ID   string // distinguishes it from the others to the run: sending it again does nothing; "": a new one
 }
 
 // SendMessage says something to the agent of a run, in whatever process works on it. The agent takes it up before its
@@ -174,6 +176,9 @@ func (p *Process) SendMessage(ctx context.Context, req MessageRequest) error {
 		return failure.NewUsage("answer its questions with raddle inbox, or send it an event with raddle events send",
 			"run %s is not of an agent that takes messages: it is a graph, or a program started it", detail.Run)
 	}
+	if entries, err := agent.ReadEntries(detail.Snapshot.Values, 0); req.ID != "" && err == nil && slices.Contains(agent.TakenMessages(entries), req.ID) {
+		return nil
+	}
 	if detail.Snapshot.Status.Final() {
 		return errTurnEnded(&detail.Info)
 	}
@@ -183,10 +188,14 @@ func (p *Process) SendMessage(ctx context.Context, req MessageRequest) error {
 	}
 	l := &mail.Letter{
 		Run:     detail.Run,
-		ID:      graph.NewID(time.Now()),
+		ID:      cmp.Or(req.ID, graph.NewID(time.Now())),
 		Message: &mail.Message{Text: req.Text, By: req.By},
 	}
-	if err := box.PutLetter(ctx, l); err != nil {
+	if earlier, found, err := box.ReadLetter(ctx, l.Run, l.ID); err != nil {
+		return err
+	} else if found && !earlier.Late {
+		l = &earlier
+	} else if err := box.PutLetter(ctx, l); err != nil {
 		return err
 	}
 	if err := p.postman.offerMessage(ctx, box, l); err != nil {

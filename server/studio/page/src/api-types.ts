@@ -306,6 +306,7 @@ export interface Message {
 }
 
 export interface MessageBody {
+  id?: string; // what distinguishes it from the others to the run: sending it again does nothing
   text: string; // what the agent gets with its next request to the model
 }
 
