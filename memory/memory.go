@@ -79,6 +79,14 @@ type Store interface {
 	ListEntries(ctx context.Context, namespace string) iter.Seq2[Entry, error]
 }
 
+// Adder may be implemented by a Store that can write an entry unless there is one, so that one of
+// several processes has it. The stores of this module do.
+type Adder interface {
+	// AddEntry is PutEntry, but it leaves an entry as it is that is there already. It returns the
+	// entry that the store has then: the one that AddEntry wrote, or the other.
+	AddEntry(ctx context.Context, e Entry, ttl time.Duration) (Entry, error)
+}
+
 // JoinPath returns the namespace with the given parts, from the top. Any text is a part: what a
 // part of a path cannot contain is written with percent signs.
 func JoinPath(parts ...string) string {

@@ -21,6 +21,8 @@ type process struct {
 	entries map[place]Entry
 }
 
+var _ Adder = (*process)(nil)
+
 // PutEntry writes an entry.
 func (p *process) PutEntry(ctx context.Context, e Entry, ttl time.Duration) error {
 	e, err := CheckEntry(e, ttl)
@@ -32,6 +34,31 @@ func (p *process) PutEntry(ctx context.Context, e Entry, ttl time.Duration) erro
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.write(e, ttl)
+	return nil
+}
+
+// AddEntry writes an entry unless there is one.
+func (p *process) AddEntry(ctx context.Context, e Entry, ttl time.Duration) (Entry, error) {
+	e, err := CheckEntry(e, ttl)
+	if err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		return Entry{}, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	at := place{e.Namespace, e.Key}
+	if _, ok := p.findLive(at); !ok {
+		p.write(e, ttl)
+	}
+	stored := p.entries[at]
+	return stored.cloneEntry(), nil
+}
+
+// write writes an entry that was checked. The caller must hold mu.
+func (p *process) write(e Entry, ttl time.Duration) {
 	e.Updated = time.Now()
 	e.Expires = time.Time{}
 	e.Vector = slices.Clone(e.Vector)
@@ -39,7 +66,6 @@ func (p *process) PutEntry(ctx context.Context, e Entry, ttl time.Duration) erro
 		e.Expires = e.Updated.Add(ttl)
 	}
 	p.entries[place{e.Namespace, e.Key}] = e
-	return nil
 }
 
 // GetEntry returns a copy of an entry.

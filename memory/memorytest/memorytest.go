@@ -20,6 +20,7 @@ import (
 func TestStore(t *testing.T, open func(t *testing.T) memory.Store) {
 	for name, test := range map[string]func(h *harness){
 		"values":     testValues,
+		"adding":     testAdding,
 		"namespaces": testNamespaces,
 		"expiry":     testExpiry,
 		"refusals":   testRefusals,
@@ -128,6 +129,53 @@ func testValues(h *harness) {
 	}
 	got.Value[0], got.Vector[0] = '9', 9 // what was returned belongs to the caller
 	h.wantValue("user/ada", "v", "1")
+}
+
+// testAdding lets several callers add one entry: all get the one that was added. After its end it can be added again.
+func testAdding(h *harness) {
+	adder, ok := h.Store.(memory.Adder)
+	if !ok {
+		h.Skip("this store adds no entries")
+	}
+	add := func(value string, ttl time.Duration) string {
+		h.Helper()
+		e, err := adder.AddEntry(h.Context(), memory.Entry{Namespace: "keys", Key: "k", Value: json.RawMessage(value)}, ttl)
+		if err != nil || e.Namespace != "keys" || e.Key != "k" || e.Updated.IsZero() || e.Expires.IsZero() != (ttl == 0) {
+			h.Errorf("AddEntry: %+v, %v", e, err)
+		}
+		return string(e.Value)
+	}
+	var all sync.WaitGroup
+	got := make([]string, 8)
+	for i := range got {
+		all.Go(func() { got[i] = add(fmt.Sprint(i), time.Hour) })
+	}
+	all.Wait()
+	if first := got[0]; slices.ContainsFunc(got, func(s string) bool { return s != first }) {
+		h.Errorf("eight callers have added %q", got)
+	}
+	h.wantValue("keys", "k", got[0])
+	if err := h.DeleteEntry(h.Context(), "keys", "k"); err != nil {
+		h.Error(err)
+	}
+	if got := add(`"second"`, 0); got != `"second"` {
+		h.Errorf("after the end of the first one: %s", got)
+	}
+	if _, err := adder.AddEntry(h.Context(), memory.Entry{Namespace: "/", Key: "k"}, 0); err == nil {
+		h.Error("an entry that cannot be written was added")
+	}
+	h.put("keys", "short", "1", 20*time.Millisecond)
+	short := memory.Entry{Namespace: "keys", Key: "short", Value: json.RawMessage("2")}
+	for end := time.Now().Add(10 * time.Second); ; { // the clock of the store counts
+		e, err := adder.AddEntry(h.Context(), short, 0)
+		if err != nil || time.Now().After(end) {
+			h.Fatalf("an entry that has expired was not replaced: %s, %v", e.Value, err)
+		}
+		if string(e.Value) == "2" {
+			break
+		}
+	}
+	h.wantValue("keys", "short", "2")
 }
 
 func testNamespaces(h *harness) {

@@ -11,7 +11,10 @@ import (
 	"raddle.dev/memory"
 )
 
-var _ memory.Store = (*Store)(nil)
+var (
+	_ memory.Store = (*Store)(nil)
+	_ memory.Adder = (*Store)(nil)
+)
 
 const (
 	entryColumns = "namespace, key, updated, expires, model, value, vector"
@@ -21,6 +24,7 @@ const (
 		SELECT $1, $2, n.now, n.now + nullif($3, 0) * interval '1 microsecond', $4, $5, $6 FROM (SELECT clock_timestamp() AS now) n
 		ON CONFLICT (namespace, key) DO UPDATE SET
 			updated = excluded.updated, expires = excluded.expires, model = excluded.model, value = excluded.value, vector = excluded.vector`
+	addEntry = putEntry + " WHERE e.expires <= clock_timestamp()"
 	// What another transaction deletes or renews at the same time is left to it.
 	dropExpired = `DELETE FROM raddle_entry WHERE ctid IN (
 		SELECT ctid FROM raddle_entry WHERE expires <= clock_timestamp() LIMIT 100 FOR UPDATE SKIP LOCKED)`
@@ -42,8 +46,30 @@ func (s *Store) PutEntry(ctx context.Context, e memory.Entry, ttl time.Duration)
 	if err != nil {
 		return err
 	}
-	err = s.runWrite(ctx, func(ctx context.Context, c *pgx.Conn) error {
-		_, err := execStatement(ctx, c, putEntry, []byte(e.Namespace), []byte(e.Key), ttl.Microseconds(), []byte(e.Model), []byte(e.Value), memory.EncodeVector(e.Vector))
+	return s.writeEntry(ctx, &e, ttl, putEntry)
+}
+
+// AddEntry implements memory.Adder.
+func (s *Store) AddEntry(ctx context.Context, e memory.Entry, ttl time.Duration) (memory.Entry, error) {
+	e, err := memory.CheckEntry(e, ttl)
+	if err != nil {
+		return e, err
+	}
+	for {
+		if err := s.writeEntry(ctx, &e, ttl, addEntry); err != nil {
+			return memory.Entry{}, err
+		}
+		stored, err := s.GetEntry(ctx, e.Namespace, e.Key)
+		if !errors.Is(err, memory.ErrNotFound) { // it may have expired or been deleted since
+			return stored, err
+		}
+	}
+}
+
+// writeEntry executes a statement that writes an entry which was checked.
+func (s *Store) writeEntry(ctx context.Context, e *memory.Entry, ttl time.Duration, statement string) error {
+	err := s.runWrite(ctx, func(ctx context.Context, c *pgx.Conn) error {
+		_, err := execStatement(ctx, c, statement, []byte(e.Namespace), []byte(e.Key), ttl.Microseconds(), []byte(e.Model), []byte(e.Value), memory.EncodeVector(e.Vector))
 		return err
 	})
 	if err == nil {

@@ -12,7 +12,10 @@ import (
 	"raddle.dev/memory"
 )
 
-var _ memory.Store = (*Store)(nil)
+var (
+	_ memory.Store = (*Store)(nil)
+	_ memory.Adder = (*Store)(nil)
+)
 
 // Keys of entries. The name of an entry is its namespace, a zero byte and its key: as neither has
 // a zero byte, the names are sorted as memory.Store asks.
@@ -25,10 +28,12 @@ const (
 func nameEntry(namespace, key string) string { return namespace + "\x00" + key }
 
 // putScript writes an entry. KEYS: entry, entries, format. ARGV: the format, the name, the time
-// to live in microseconds or 0, the model, the value, the vector. The result is "ok" or "format".
+// to live in microseconds or 0, the model, the value, the vector, and "add" to leave an entry as it
+// is that is there. The result is "ok" or "format".
 var putScript = client.NewScript(`
 local found = redis.call('GET', KEYS[3])
 if found and found ~= ARGV[1] then return 'format' end
+if ARGV[7] == 'add' and redis.call('EXISTS', KEYS[1]) == 1 then return 'ok' end
 local t = redis.call('TIME')
 local now, ttl = t[1] * 1000000 + t[2], tonumber(ARGV[3])
 redis.call('SET', KEYS[3], ARGV[1])
@@ -70,8 +75,30 @@ func (s *Store) PutEntry(ctx context.Context, e memory.Entry, ttl time.Duration)
 	if err != nil {
 		return err
 	}
+	return s.writeEntry(ctx, &e, ttl, "")
+}
+
+// AddEntry implements memory.Adder.
+func (s *Store) AddEntry(ctx context.Context, e memory.Entry, ttl time.Duration) (memory.Entry, error) {
+	e, err := memory.CheckEntry(e, ttl)
+	if err != nil {
+		return e, err
+	}
+	for {
+		if err := s.writeEntry(ctx, &e, ttl, "add"); err != nil {
+			return memory.Entry{}, err
+		}
+		stored, err := s.GetEntry(ctx, e.Namespace, e.Key)
+		if !errors.Is(err, memory.ErrNotFound) { // it may have expired or been deleted since
+			return stored, err
+		}
+	}
+}
+
+// writeEntry writes an entry that was checked, as putScript says.
+func (s *Store) writeEntry(ctx context.Context, e *memory.Entry, ttl time.Duration, how string) error {
 	name := nameEntry(e.Namespace, e.Key)
-	result, err := s.runScript(ctx, putScript, []string{prefixEntry + name, keyEntries, keyFormat}, format, name, ttl.Microseconds(), e.Model, []byte(e.Value), memory.EncodeVector(e.Vector))
+	result, err := s.runScript(ctx, putScript, []string{prefixEntry + name, keyEntries, keyFormat}, format, name, ttl.Microseconds(), e.Model, []byte(e.Value), memory.EncodeVector(e.Vector), how)
 	if err == nil && result != "ok" {
 		err = errFormat
 	}

@@ -11,7 +11,10 @@ import (
 	"raddle.dev/memory"
 )
 
-var _ memory.Store = (*Store)(nil)
+var (
+	_ memory.Store = (*Store)(nil)
+	_ memory.Adder = (*Store)(nil)
+)
 
 // entries is what schema 4 added: the entries of package memory.
 const entries = `
@@ -28,14 +31,41 @@ CREATE TABLE entry (
 CREATE INDEX expiry ON entry(expires) WHERE expires IS NOT NULL;
 `
 
+// How an entry is written.
+const (
+	addEntry = `INSERT INTO entry(namespace, key, updated, expires, model, value, vector) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)
+		ON CONFLICT(namespace, key) DO `
+	putEntry = addEntry + "UPDATE SET updated = ?3, expires = ?4, model = ?5, value = ?6, vector = ?7"
+)
+
 // PutEntry implements memory.Store. It uses the clock of this machine. It also deletes what has expired.
 func (s *Store) PutEntry(ctx context.Context, e memory.Entry, ttl time.Duration) error {
 	e, err := memory.CheckEntry(e, ttl)
 	if err != nil {
 		return err
 	}
-	const put = `INSERT INTO entry(namespace, key, updated, expires, model, value, vector) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)
-		ON CONFLICT(namespace, key) DO UPDATE SET updated = ?3, expires = ?4, model = ?5, value = ?6, vector = ?7`
+	return s.writeEntry(ctx, &e, ttl, putEntry)
+}
+
+// AddEntry implements memory.Adder.
+func (s *Store) AddEntry(ctx context.Context, e memory.Entry, ttl time.Duration) (memory.Entry, error) {
+	e, err := memory.CheckEntry(e, ttl)
+	if err != nil {
+		return e, err
+	}
+	for {
+		if err := s.writeEntry(ctx, &e, ttl, addEntry+"NOTHING"); err != nil {
+			return memory.Entry{}, err
+		}
+		stored, err := s.GetEntry(ctx, e.Namespace, e.Key)
+		if !errors.Is(err, memory.ErrNotFound) { // it may have expired or been deleted since
+			return stored, err
+		}
+	}
+}
+
+// writeEntry executes a statement that writes an entry which was checked, after those that have expired are deleted.
+func (s *Store) writeEntry(ctx context.Context, e *memory.Entry, ttl time.Duration, statement string) error {
 	return s.changeEntry(ctx, "write", e.Namespace, e.Key, func() error {
 		now := time.Now()
 		var expires any
@@ -45,7 +75,7 @@ func (s *Store) PutEntry(ctx context.Context, e memory.Entry, ttl time.Duration)
 		if _, err := s.w.exec("DELETE FROM entry WHERE expires <= ?", now.UnixMicro()); err != nil {
 			return err
 		}
-		_, err := s.w.exec(put, e.Namespace, e.Key, now.UnixMicro(), expires, e.Model, []byte(e.Value), memory.EncodeVector(e.Vector))
+		_, err := s.w.exec(statement, e.Namespace, e.Key, now.UnixMicro(), expires, e.Model, []byte(e.Value), memory.EncodeVector(e.Vector))
 		return err
 	})
 }

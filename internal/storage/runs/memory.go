@@ -38,6 +38,19 @@ func (m patientMemory) PutEntry(ctx context.Context, e memory.Entry, ttl time.Du
 	return m.patience.Retry(ctx, func(ctx context.Context) error { return m.store.PutEntry(ctx, e, ttl) })
 }
 
+// AddEntry implements [memory.Adder]. What was added by an attempt with an unknown outcome is what the next one finds.
+func (m patientMemory) AddEntry(ctx context.Context, e memory.Entry, ttl time.Duration) (stored memory.Entry, err error) {
+	adder, ok := m.store.(memory.Adder)
+	if !ok {
+		return stored, errors.New("this store adds no entries")
+	}
+	err = m.patience.Retry(ctx, func(ctx context.Context) error {
+		stored, err = adder.AddEntry(ctx, e, ttl)
+		return err
+	})
+	return stored, err
+}
+
 // GetEntry implements [memory.Store].
 func (m patientMemory) GetEntry(ctx context.Context, namespace, key string) (e memory.Entry, err error) {
 	err = m.patience.Retry(ctx, func(ctx context.Context) error {
