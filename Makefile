@@ -36,7 +36,7 @@ UNRACED := ./agent/shape ./cmd/raddle ./docs/guide ./draw ./draw/internal/layere
 	./internal/base/wording ./internal/process/agentfile ./internal/process/fetchagent ./internal/process/mcpsetup ./internal/process/owncommand \
 	./internal/proving/dataset ./internal/proving/junit ./internal/proving/score ./internal/proving/testcase ./internal/report/overview \
 	./internal/report/question ./internal/report/story ./internal/report/updates ./internal/repository ./internal/storage/attach \
-	./internal/storage/config ./internal/storage/mail ./internal/storage/runfile ./internal/storage/stores ./internal/storage/storetool \
+	./internal/storage/config ./internal/storage/entries ./internal/storage/mail ./internal/storage/runfile ./internal/storage/stores ./internal/storage/storetool \
 	./internal/terminal/console ./internal/terminal/ending ./internal/terminal/frontdoor ./internal/terminal/manual ./internal/terminal/moving \
 	./internal/terminal/rolelist ./internal/terminal/runview ./internal/terminal/shellhelp ./internal/terminal/tryout ./internal/testkit/termtest \
 	./internal/testkit/testneed ./llm ./llm/anthropic ./llm/gemini ./rag/keyword ./rag/split ./tool ./tool/declare

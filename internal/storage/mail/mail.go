@@ -8,17 +8,14 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"time"
 
 	"raddle.dev/graph"
+	"raddle.dev/internal/storage/entries"
 	"raddle.dev/memory"
 )
 
-// Root is the top of the namespaces of mail. No memory of users or applications is below it.
-const Root = "@raddle"
-
-// The namespaces below Root.
+// The tables of mail.
 const (
 	lettersPart = "letters"
 	eventsPart  = "events"
@@ -38,6 +35,21 @@ const EventLife = 7 * 24 * time.Hour
 // A Box is the mail of a store. It is safe for concurrent use.
 type Box struct {
 	Store memory.Store
+}
+
+// letters returns the table of the letters to a run; that of all letters without one.
+func (b Box) letters(run ...string) entries.Table[Letter] {
+	return entries.NewTable[Letter](b.Store, append([]string{lettersPart}, run...)...)
+}
+
+// events returns the table of the events with a name; that of all events without one.
+func (b Box) events(name ...string) entries.Table[Event] {
+	return entries.NewTable[Event](b.Store, append([]string{eventsPart}, name...)...)
+}
+
+// waits returns the table of what waits for an event.
+func (b Box) waits(event string) entries.Table[Wait] {
+	return entries.NewTable[Wait](b.Store, waitsPart, event)
 }
 
 // A Letter is what another process asks of the drive of a run. Whoever has done it removes it.
@@ -107,28 +119,27 @@ func (b Box) PutLetter(ctx context.Context, l *Letter) error {
 	if l.Message != nil {
 		life = messageLife
 	}
-	return putValue(ctx, b.Store, memory.JoinPath(Root, lettersPart, l.Run), l.ID, l, life)
+	return b.letters(l.Run).Put(ctx, l.ID, *l, life)
 }
 
 // ReadLetter returns a letter; ok is false if it was removed.
 func (b Box) ReadLetter(ctx context.Context, run, id string) (l Letter, ok bool, err error) {
-	ok, err = readValue(ctx, b.Store, memory.JoinPath(Root, lettersPart, run), id, &l)
-	return l, ok, err
+	return b.letters(run).Read(ctx, id)
 }
 
 // RemoveLetter removes a letter, and reports whether it was there.
 func (b Box) RemoveLetter(ctx context.Context, l *Letter) (bool, error) {
-	return removeEntry(ctx, b.Store, memory.JoinPath(Root, lettersPart, l.Run), l.ID)
+	return b.letters(l.Run).Remove(ctx, l.ID)
 }
 
 // ListLetters returns all letters, by run, and those of a run by id.
 func (b Box) ListLetters(ctx context.Context) ([]Letter, error) {
-	return listValues[Letter](ctx, b.Store, memory.JoinPath(Root, lettersPart))
+	return b.letters().List(ctx)
 }
 
 // ListLettersTo returns the letters to a run, by id.
 func (b Box) ListLettersTo(ctx context.Context, run string) ([]Letter, error) {
-	return listValues[Letter](ctx, b.Store, memory.JoinPath(Root, lettersPart, run))
+	return b.letters(run).List(ctx)
 }
 
 // An Event is one that was sent.
@@ -155,22 +166,20 @@ func (e *Event) RestOfLife(now time.Time) time.Duration { return max(time.Second
 
 // PutEvent keeps an event, or changes it. life is from now.
 func (b Box) PutEvent(ctx context.Context, e *Event, life time.Duration) error {
-	return putValue(ctx, b.Store, memory.JoinPath(Root, eventsPart, e.Name), e.Key, e, life)
+	return b.events(e.Name).Put(ctx, e.Key, *e, life)
 }
 
 // ReadEvent returns an event; ok is false if there is none with the name and the key.
 func (b Box) ReadEvent(ctx context.Context, name, key string) (e Event, ok bool, err error) {
-	ok, err = readValue(ctx, b.Store, memory.JoinPath(Root, eventsPart, name), key, &e)
-	return e, ok, err
+	return b.events(name).Read(ctx, key)
 }
 
 // ListEvents returns the events with a name that are kept, by key; with an empty name, those of all names.
 func (b Box) ListEvents(ctx context.Context, name string) ([]Event, error) {
-	place := []string{Root, eventsPart}
-	if name != "" {
-		place = append(place, name)
+	if name == "" {
+		return b.events().List(ctx)
 	}
-	return listValues[Event](ctx, b.Store, memory.JoinPath(place...))
+	return b.events(name).List(ctx)
 }
 
 // A Wait says that a question of a run waits for an event.
@@ -189,61 +198,17 @@ func (w *Wait) key() string {
 
 // PutWait notes that a question waits. It is written before the question, so that no event can come between them.
 func (b Box) PutWait(ctx context.Context, w *Wait) error {
-	return putValue(ctx, b.Store, memory.JoinPath(Root, waitsPart, w.Event), w.key(), w, 0)
+	return b.waits(w.Event).Put(ctx, w.key(), *w, 0)
 }
 
 // RemoveWait removes a note of PutWait.
 func (b Box) RemoveWait(ctx context.Context, w *Wait) error {
-	_, err := removeEntry(ctx, b.Store, memory.JoinPath(Root, waitsPart, w.Event), w.key())
+	_, err := b.waits(w.Event).Remove(ctx, w.key())
 	return err
 }
 
 // ListWaits returns the questions that may wait for an event with a name, by run. Whether they still wait says the
 // journal of the run.
 func (b Box) ListWaits(ctx context.Context, event string) ([]Wait, error) {
-	return listValues[Wait](ctx, b.Store, memory.JoinPath(Root, waitsPart, event))
-}
-
-// putValue writes a value as the JSON of an entry.
-func putValue(ctx context.Context, st memory.Store, namespace, key string, v any, life time.Duration) error {
-	text, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-	return st.PutEntry(ctx, memory.Entry{Namespace: namespace, Key: key, Value: text}, life)
-}
-
-// readValue reads the value of an entry; ok is false if there is none.
-func readValue(ctx context.Context, st memory.Store, namespace, key string, v any) (ok bool, err error) {
-	e, err := st.GetEntry(ctx, namespace, key)
-	if errors.Is(err, memory.ErrNotFound) {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	return true, json.Unmarshal(e.Value, v)
-}
-
-// removeEntry removes an entry, and reports whether it was there.
-func removeEntry(ctx context.Context, st memory.Store, namespace, key string) (bool, error) {
-	err := st.DeleteEntry(ctx, namespace, key)
-	if errors.Is(err, memory.ErrNotFound) {
-		return false, nil
-	}
-	return err == nil, err
-}
-
-// listValues returns the values of the entries of a namespace. Entries that cannot be read are left out.
-func listValues[T any](ctx context.Context, st memory.Store, namespace string) (list []T, err error) {
-	for e, err := range st.ListEntries(ctx, namespace) {
-		if err != nil {
-			return nil, err
-		}
-		var v T
-		if json.Unmarshal(e.Value, &v) == nil {
-			list = append(list, v)
-		}
-	}
-	return list, nil
+	return b.waits(event).List(ctx)
 }

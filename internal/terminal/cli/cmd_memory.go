@@ -12,7 +12,7 @@ import (
 
 	"raddle.dev/internal/base/term"
 	"raddle.dev/internal/process/app"
-	"raddle.dev/internal/storage/mail"
+	"raddle.dev/internal/storage/entries"
 	"raddle.dev/internal/terminal/console"
 	"raddle.dev/internal/terminal/ending"
 	"raddle.dev/memory"
@@ -92,7 +92,7 @@ func readMemory(ctx context.Context, p *app.Process, opts memoryOptions) ([]memo
 		return nil, err
 	}
 	list, err := memory.ReadEntries(ctx, st, opts.namespace(""))
-	return slices.DeleteFunc(list, func(e memory.Entry) bool { return memory.IsWithin(mail.Root, e.Namespace) }), err
+	return slices.DeleteFunc(list, func(e memory.Entry) bool { return memory.IsWithin(entries.Root, e.Namespace) }), err
 }
 
 func runMemoryShow(ctx context.Context, con *console.Console, p *app.Process, opts memoryOptions, args []string) error {
