@@ -34,7 +34,7 @@ func (p *process) PutEntry(ctx context.Context, e Entry, ttl time.Duration) erro
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.write(e, ttl)
+	p.writeChecked(e, ttl)
 	return nil
 }
 
@@ -51,14 +51,14 @@ func (p *process) AddEntry(ctx context.Context, e Entry, ttl time.Duration) (Ent
 	defer p.mu.Unlock()
 	at := place{e.Namespace, e.Key}
 	if _, ok := p.findLive(at); !ok {
-		p.write(e, ttl)
+		p.writeChecked(e, ttl)
 	}
 	stored := p.entries[at]
 	return stored.cloneEntry(), nil
 }
 
-// write writes an entry that was checked. The caller must hold mu.
-func (p *process) write(e Entry, ttl time.Duration) {
+// writeChecked writes an entry that was checked. The caller must hold mu.
+func (p *process) writeChecked(e Entry, ttl time.Duration) {
 	e.Updated = time.Now()
 	e.Expires = time.Time{}
 	e.Vector = slices.Clone(e.Vector)

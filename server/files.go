@@ -1,11 +1,9 @@
 package server
 
 import (
-	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -17,16 +15,13 @@ import (
 	"time"
 
 	"raddle.dev/internal/base/failure"
-	"raddle.dev/internal/storage/runs"
 )
 
 // stateFiles are what a service keeps on disk in addition to the journals: a mark for each run that it drives or has in
-// its queue, the places at which runs stop, and the runs of idempotency keys. They belong to one store.
+// its queue, and the places at which runs stop. They belong to one store.
 type stateFiles struct {
 	drives string // directory of the marks, named by run
 	breaks string // directory of the places at which runs stop, named by run
-	keys   string // directory of the keys: in one directory for each day, named by their hash
-	locks  string // directory of the locks of keys, by which services that share these files exclude each other
 	now    func() time.Time
 
 	mu sync.Mutex // held while a mark is read and changed
@@ -36,8 +31,8 @@ type stateFiles struct {
 func openStateFiles(dir, store string) (*stateFiles, error) {
 	sum := sha256.Sum256([]byte(store))
 	dir = filepath.Join(dir, hex.EncodeToString(sum[:8]))
-	f := &stateFiles{drives: filepath.Join(dir, "drives"), breaks: filepath.Join(dir, "breaks"), keys: filepath.Join(dir, "keys"), locks: filepath.Join(dir, "locks"), now: time.Now}
-	for _, d := range []string{f.drives, f.breaks, f.keys} {
+	f := &stateFiles{drives: filepath.Join(dir, "drives"), breaks: filepath.Join(dir, "breaks"), now: time.Now}
+	for _, d := range []string{f.drives, f.breaks} {
 		if err := os.MkdirAll(d, 0o700); err != nil {
 			return nil, fmt.Errorf("the files of the server: %w", err)
 		}
@@ -48,7 +43,7 @@ func openStateFiles(dir, store string) (*stateFiles, error) {
 // removeParts removes files that were being written when a service was killed. Another service that is writing one
 // writes it again.
 func (f *stateFiles) removeParts() error {
-	for _, pattern := range []string{filepath.Join(f.drives, "*"), filepath.Join(f.breaks, "*"), filepath.Join(f.keys, "*", "*")} {
+	for _, pattern := range []string{filepath.Join(f.drives, "*"), filepath.Join(f.breaks, "*")} {
 		left, err := filepath.Glob(pattern + partSuffix)
 		if err != nil {
 			return err
@@ -145,93 +140,6 @@ func (f *stateFiles) listMarks() ([]string, error) {
 	}
 	slices.Sort(list) // ids begin with their time
 	return list, nil
-}
-
-// A keyEntry is what an idempotency key means.
-type keyEntry struct {
-	Run     string `json:"run"`
-	Thread  string `json:"thread,omitempty"` // of the run, if it is that of a session
-	Request string `json:"request"`          // hash of what was requested
-}
-
-// readKey returns the entry of a key; ok is false if there is none.
-func (f *stateFiles) readKey(key string) (e keyEntry, ok bool, err error) {
-	var text []byte
-	for _, day := range f.keptDays() {
-		if text, err = os.ReadFile(f.keyPath(day, key)); !errors.Is(err, fs.ErrNotExist) {
-			break
-		}
-	}
-	if errors.Is(err, fs.ErrNotExist) {
-		return e, false, nil
-	}
-	if err == nil {
-		err = json.Unmarshal(text, &e)
-	}
-	if err != nil {
-		return e, false, fmt.Errorf("the idempotency key: %w", err)
-	}
-	return e, true, nil
-}
-
-// writeKey saves the entry of a key. The first key of a day removes those that are too old.
-func (f *stateFiles) writeKey(key string, e keyEntry) error {
-	text, err := json.Marshal(e)
-	path := f.keyPath(f.keptDays()[0], key)
-	if err == nil {
-		if err = os.Mkdir(filepath.Dir(path), 0o700); err == nil {
-			err = f.removeOldKeys()
-		} else if errors.Is(err, fs.ErrExist) {
-			err = nil
-		}
-	}
-	if err == nil {
-		err = writeSynced(path, text)
-	}
-	if err != nil {
-		return &failure.Error{Kind: failure.Unavailable, Err: fmt.Errorf("save the idempotency key: %w", err), Next: noRoom}
-	}
-	return nil
-}
-
-// keptDays returns the directories of the days whose keys are kept, today's first: a key is kept for a day at least,
-// and for two at most.
-func (f *stateFiles) keptDays() []string {
-	now := f.now().UTC()
-	return []string{now.Format(time.DateOnly), now.AddDate(0, 0, -1).Format(time.DateOnly)}
-}
-
-// removeOldKeys removes the keys of the days before those that are kept.
-func (f *stateFiles) removeOldKeys() error {
-	days, err := os.ReadDir(f.keys)
-	if err != nil {
-		return err
-	}
-	for _, day := range days {
-		if !slices.Contains(f.keptDays(), day.Name()) {
-			err = errors.Join(err, os.RemoveAll(filepath.Join(f.keys, day.Name())))
-		}
-	}
-	return err
-}
-
-func (f *stateFiles) keyPath(day, key string) string {
-	return filepath.Join(f.keys, day, hashText([]byte(key)))
-}
-
-// lockKey takes the lock of a key. A service that holds it is waited for.
-func (f *stateFiles) lockKey(ctx context.Context, key string) (*runs.Lock, error) {
-	for end := time.Now().Add(confirmWait); ; {
-		lock, err := runs.TakeLock(f.locks, hashText([]byte(key)))
-		switch {
-		case !is[*runs.BusyError](err):
-			return lock, err
-		case ctx.Err() != nil:
-			return nil, ctx.Err()
-		case time.Now().After(end):
-			return nil, newUnconfirmedError()
-		}
-	}
 }
 
 func hashText(text []byte) string {

@@ -3,12 +3,15 @@ package server
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
+	"raddle.dev/graph"
 	"raddle.dev/internal/base/failure"
 )
 
@@ -84,6 +87,39 @@ func TestKeyMeansOneRun(t *testing.T) {
 				w.letGo()
 			})
 		}
+	}
+}
+
+// A server that was killed between a key and the start of its run has started nothing: the next request starts that run.
+func TestKeyWithoutStart(t *testing.T) {
+	w := newWorld(t)
+	s := w.serve(Options{})
+	other := w.serve(Options{})
+	defer w.letGo()
+	request := StartRequest{Agent: "wait", Prompt: "x", Key: "k"}
+	text, err := json.Marshal(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := graph.NewID(time.Now())
+	left := keyEntry{Run: id, Thread: id, Request: hashText(text)}
+	if _, err := s.keys.AddValue(t.Context(), hashText([]byte("k")), left, keyLife); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []*Service{other, s} {
+		if run, err := s.StartRun(t.Context(), request); err != nil || run != id {
+			t.Errorf("%s for %s, %v", run, id, err)
+		}
+	}
+	request.Prompt = "y"
+	if _, err := s.StartRun(t.Context(), request); !is[*KeyReusedError](err) {
+		t.Errorf("another request with the key: %v", err)
+	}
+	if n := w.countAgent(s, "wait"); n != 1 {
+		t.Errorf("the key has started %d runs", n)
+	}
+	if _, ok, err := s.keys.ReadValue(t.Context(), hashText([]byte("other"))); ok || err != nil {
+		t.Error(ok, err)
 	}
 }
 

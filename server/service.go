@@ -13,7 +13,9 @@ import (
 
 	"raddle.dev/internal/base/failure"
 	"raddle.dev/internal/process/app"
+	"raddle.dev/internal/storage/entries"
 	"raddle.dev/internal/storage/runs"
+	"raddle.dev/memory"
 )
 
 // Options say how a service works. The zero value works.
@@ -47,6 +49,8 @@ type Service struct {
 	triggers     *triggerWork
 	health       storeHealth
 
+	shared  memory.Store // what all servers of the store know
+	keys    entries.Table[keyEntry]
 	keyed   keyedLock // one start with an idempotency key at a time
 	answers answering
 
@@ -85,6 +89,10 @@ func New(p *app.Process, o Options) (*Service, error) {
 	if s.files, err = openStateFiles(filepath.Join(p.Dirs.State, "serve"), p.Runs.StoreURL()); err != nil {
 		return nil, err
 	}
+	if s.shared, err = p.Runs.OpenShared(); err != nil {
+		return nil, err
+	}
+	s.keys = entries.NewTable[keyEntry](s.shared, "keys")
 	if s.meter, err = p.Runs.StartMeter(); err != nil {
 		return nil, err
 	}
@@ -104,6 +112,9 @@ func New(p *app.Process, o Options) (*Service, error) {
 
 // Process returns the process whose runs the service drives.
 func (s *Service) Process() *app.Process { return s.process }
+
+// Shared returns the store of what all servers of the store of runs know, whichever of them a client asks.
+func (s *Service) Shared() memory.Store { return s.shared }
 
 // Totals returns what the service has counted since it was started.
 func (s *Service) Totals() *Totals { return &s.totals }

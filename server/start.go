@@ -1,9 +1,7 @@
 package server
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -14,7 +12,6 @@ import (
 	"raddle.dev/internal/base/jsonvalue"
 	"raddle.dev/internal/process/app"
 	"raddle.dev/internal/storage/attach"
-	"raddle.dev/internal/storage/runs"
 )
 
 // StartRequest says what to run. Only Agent is required.
@@ -80,79 +77,12 @@ func (s *Service) StartRun(ctx context.Context, req StartRequest) (run string, e
 	}
 }
 
-// startKeyed starts a run, unless a request with the same key has started one: then it returns that. It works on one
-// request with a key at a time, of all services that share their files.
-func startKeyed(ctx context.Context, s *Service, req StartRequest) (run string, err error) {
-	release, err := s.keyed.lock(ctx, req.Key)
-	if err != nil {
-		return "", err
-	}
-	defer release()
-	lock, err := s.files.lockKey(ctx, req.Key)
-	if err != nil {
-		return "", err
-	}
-	defer lock.Release()
-	entry, found, err := s.files.readKey(req.Key)
-	if err != nil {
-		return "", err
-	}
-	text, err := json.Marshal(req)
-	if err != nil {
-		return "", err
-	}
-	hash := hashText(text)
-	if found && entry.Request != hash {
-		return "", &KeyReusedError{Run: entry.Run}
-	}
-	if found {
-		recorded, err := findKeyed(ctx, s, entry)
-		if recorded || err != nil {
-			return entry.Run, err
-		} // the service was killed before the start was recorded
-	}
-	return s.startNew(ctx, req, func(run *app.Run) error { return s.files.writeKey(req.Key, keyEntry{run.ID, run.Thread, hash}) })
-}
-
-// findKeyed reports whether the start of a run is recorded that an earlier request with the same key has started. The
-// error is of the kind [failure.Unavailable] as long as a drive may still record it.
-func findKeyed(ctx context.Context, s *Service, key keyEntry) (recorded bool, err error) {
-	if d := s.findDrive(key.Run); d != nil {
-		if _, err := d.receipt.wait(ctx); failure.IsUnavailable(err) {
-			return false, err
-		}
-	}
-	thread := cmp.Or(key.Thread, key.Run)
-	driven, err := runs.IsThreadDriven(s.process.Runs, thread)
-	if err != nil {
-		return false, err
-	}
-	_, err = s.findRun(ctx, key.Run)
-	if !is[*runs.UnknownError](err) {
-		return err == nil, err
-	}
-	if driven {
-		return false, newUnconfirmedError()
-	}
-	return false, nil
-}
-
 // checkName returns an error for a path, unless the service allows paths.
 func (s *Service) checkName(agent string) error {
 	if app.IsPath(agent) && !s.options.AllowPaths {
 		return failure.NewUsage("name an agent of the catalogue; raddle serve --allow-paths allows paths", "%q is a path", agent)
 	}
 	return nil
-}
-
-// KeyReusedError reports an idempotency key that was used for another request.
-type KeyReusedError struct {
-	Run string // the run of that request
-}
-
-// Error names the run that the other request started.
-func (e *KeyReusedError) Error() string {
-	return "the idempotency key was used for another request, which started run " + e.Run
 }
 
 // startNew starts a run if there is room for one. saveKey is called before anything is recorded.

@@ -185,7 +185,10 @@ func (w *triggerWork) handleTick(ctx context.Context, tick *journal.Tick) error 
 func (w *triggerWork) decideTick(ctx context.Context, tick *journal.Tick, in *trigger.Input) (outcome, error) {
 	s := w.service
 	ctx = withTrigger(ctx, tick.Trigger)
-	started, err := findKeyed(ctx, s, keyEntry{Run: tick.Run, Thread: tick.Run})
+	started, driven, err := findKeyed(ctx, s, keyEntry{Run: tick.Run, Thread: tick.Run})
+	if err == nil && driven && !started {
+		err = newUnconfirmedError()
+	}
 	if err != nil || started { // a service was killed after it had started the run
 		return outcome{state: trigger.Started}, err
 	}

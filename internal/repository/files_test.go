@@ -66,17 +66,12 @@ var ownOpeners = map[string]string{
 	"examples/examples.go CopyTo":                           "files that are part of the program",
 	"examples/examples.go UnpackAll":                        "files that are part of the program",
 	"llm/script/lock_flock.go lock":                         "a directory, which is locked and not read",
-	"server/a2a/context.go contextOf":                       "a file that raddle writes, in its own directory",
-	"server/agui/thread.go read":                            "a file that raddle writes, in its own directory",
 	"server/breaks.go readBreaks":                           "a file that raddle writes, in its own directory",
 	"server/files.go readMark":                              "a file that raddle writes, in its own directory",
-	"server/files.go readKey":                               "a file that raddle writes, in its own directory",
 	"server/files.go syncDir":                               "a directory that raddle made, which is not read",
 	"server/gateway/login.go serveLoginFile":                "files that are part of the program",
-	"server/gateway/session.go openSessions":                "files that raddle writes, in its own directory",
-	"server/gateway/tokens.go List":                         "a file that raddle writes, in its own directory",
+	"server/gateway/tokens.go readOld":                         "a file that raddle writes, in its own directory",
 	"server/gateway/tokens.go ReadFirst":                    "a file that raddle writes, in its own directory",
-	"server/gateway/use.go readUses":                        "a file that raddle writes, in its own directory",
 	"tool/script/helpers.go PromptUtils":                    "a file that raddle writes, in its own directory",
 }
 

@@ -1,15 +1,15 @@
 package a2a
 
 import (
+	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"raddle.dev/internal/base/pattern"
-	"raddle.dev/internal/storage/config"
+	"raddle.dev/internal/storage/entries"
 	"raddle.dev/server"
 )
 
@@ -34,32 +34,39 @@ func sessionOf(context string) (string, error) {
 	return sessionPrefix + context, nil
 }
 
+// contextLife is how long the context of a task is kept.
+const contextLife = 400 * 24 * time.Hour
+
 // contextNotes keep the contexts that clients gave to runs of graphs, which have no sessions. Nothing else about a task
 // is kept outside its run.
-type contextNotes struct{ dir string }
+type contextNotes struct{ table entries.Table[string] }
 
 func openContexts(s *server.Service) contextNotes {
-	return contextNotes{dir: filepath.Join(s.Process().Dirs.State, "serve", "a2a")}
+	return contextNotes{entries.NewTable[string](s.Shared(), "a2a")}
 }
 
-// save notes the context of a run.
-func (n contextNotes) save(run, context string) error {
-	if err := config.WritePrivate(filepath.Join(n.dir, run), []byte(context)); err != nil {
+// saveContext notes the context of a run.
+func (n contextNotes) saveContext(ctx context.Context, run, name string) error {
+	if err := n.table.PutValue(ctx, run, name, contextLife); err != nil {
 		return fmt.Errorf("note the context of a task: %w", err)
 	}
 	return nil
 }
 
-// contextOf returns the context of a run: its session, what the client called it, or a context of its own.
-func (n contextNotes) contextOf(run, session string) string {
+// findContext returns the context of a run: its session, what the client called it, or a context of its own.
+func (n contextNotes) findContext(ctx context.Context, run, session string) (string, error) {
 	if name, ok := strings.CutPrefix(session, sessionPrefix); ok && plainContext().MatchString(name) {
-		return name
+		return name, nil
 	}
 	if session != "" {
-		return otherSession + session
+		return otherSession + session, nil
 	}
-	if b, err := os.ReadFile(filepath.Join(n.dir, run)); err == nil && len(b) > 0 {
-		return string(b)
+	name, ok, err := n.table.ReadValue(ctx, run)
+	if err != nil {
+		return "", fmt.Errorf("read the context of a task: %w", err)
 	}
-	return run
+	if !ok {
+		return run, nil
+	}
+	return name, nil
 }

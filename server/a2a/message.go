@@ -58,7 +58,7 @@ func (t *tasks) takeMessage(ctx context.Context, req *a2a.SendMessageRequest) (r
 		return "", "", err
 	}
 	if t.agent.IsGraph() && m.ContextID != "" {
-		err = t.contexts.save(run, m.ContextID)
+		err = t.contexts.saveContext(ctx, run, m.ContextID)
 	}
 	return run, "", err
 }
@@ -122,7 +122,11 @@ func (t *tasks) continueTask(ctx context.Context, m *a2a.Message) (run, after st
 	if err != nil {
 		return "", "", err
 	}
-	if own := t.contexts.contextOf(st.Run, st.Session); m.ContextID != "" && m.ContextID != own {
+	own, err := t.contexts.findContext(ctx, st.Run, st.Session)
+	if err != nil {
+		return "", "", err
+	}
+	if m.ContextID != "" && m.ContextID != own {
 		return "", "", a2a.NewError(a2a.ErrInvalidParams, fmt.Sprintf("the task %s belongs to the context %q", st.Run, own))
 	}
 	after = st.Position()

@@ -72,7 +72,7 @@ func (t *tasks) streamRun(ctx context.Context, run, after string, yield func(a2a
 			yield(nil, t.explainError(err))
 			return
 		}
-		status := t.statusOf(st)
+		status := t.statusOf(st, s.info)
 		if status.State == a2a.TaskStateWorking || status.State == a2a.TaskStateSubmitted {
 			continue
 		}

@@ -35,7 +35,11 @@ func stateOf(status string) a2a.TaskState {
 
 // readTask returns a run as a task. history is the number of messages; negative: all.
 func (t *tasks) readTask(ctx context.Context, st *server.RunState, history int, artifacts bool) (*a2a.Task, error) {
-	task := &a2a.Task{ID: a2a.TaskID(st.Run), ContextID: t.contexts.contextOf(st.Run, st.Session), Status: t.statusOf(st)}
+	own, err := t.contexts.findContext(ctx, st.Run, st.Session)
+	if err != nil {
+		return nil, err
+	}
+	task := &a2a.Task{ID: a2a.TaskID(st.Run), ContextID: own, Status: t.statusOf(st, a2a.TaskInfo{TaskID: a2a.TaskID(st.Run), ContextID: own})}
 	task.Metadata = map[string]any{"raddle": map[string]any{"agent": st.Agent, "status": st.Status}}
 	if history == 0 && !artifacts {
 		return task, nil
@@ -67,8 +71,8 @@ func (t *tasks) readTask(ctx context.Context, st *server.RunState, history int, 
 	return task, nil
 }
 
-// statusOf returns the state of a run with the message that explains it.
-func (t *tasks) statusOf(st *server.RunState) a2a.TaskStatus {
+// statusOf returns the state of the run of a task with the message that explains it.
+func (t *tasks) statusOf(st *server.RunState, info a2a.TaskInfo) a2a.TaskStatus {
 	updated := st.Updated
 	status := a2a.TaskStatus{State: stateOf(st.Status), Timestamp: &updated}
 	var parts []*a2a.Part
@@ -85,7 +89,6 @@ func (t *tasks) statusOf(st *server.RunState) a2a.TaskStatus {
 		parts = append(parts, a2a.NewTextPart(reason))
 	}
 	if parts != nil {
-		info := a2a.TaskInfo{TaskID: a2a.TaskID(st.Run), ContextID: t.contexts.contextOf(st.Run, st.Session)}
 		status.Message = a2a.NewMessageForTask(a2a.MessageRoleAgent, info, parts...)
 		status.Message.ID = st.Run + "/status"
 	}

@@ -110,7 +110,11 @@ func (t *tasks) ListTasks(ctx context.Context, req *a2a.ListTasksRequest) (*a2a.
 		if err != nil {
 			return nil, t.explainError(err)
 		}
-		if t.isListed(&i, req) {
+		listed, err := t.isListed(ctx, &i, req)
+		if err != nil {
+			return nil, t.explainError(err)
+		}
+		if listed {
 			all = append(all, i)
 		}
 	}
@@ -156,16 +160,19 @@ func positionOf(i *runs.Info) string {
 }
 
 // isListed reports whether a request is about a run.
-func (t *tasks) isListed(i *runs.Info, req *a2a.ListTasksRequest) bool {
+func (t *tasks) isListed(ctx context.Context, i *runs.Info, req *a2a.ListTasksRequest) (bool, error) {
 	switch {
 	case i.Agent != t.agent.Name, i.Status == runs.Damaged:
-		return false
-	case req.ContextID != "" && t.contexts.contextOf(i.Run, i.Session) != req.ContextID:
-		return false
+		return false, nil
 	case req.Status != "" && stateOf(i.Status) != req.Status:
-		return false
+		return false, nil
+	case req.StatusTimestampAfter != nil && !i.Updated.After(*req.StatusTimestampAfter):
+		return false, nil
+	case req.ContextID == "":
+		return true, nil
 	}
-	return req.StatusTimestampAfter == nil || i.Updated.After(*req.StatusTimestampAfter)
+	own, err := t.contexts.findContext(ctx, i.Run, i.Session)
+	return own == req.ContextID, err
 }
 
 // CancelTask implements the protocol's method: the run ends permanently, also while it works.

@@ -90,7 +90,10 @@ func (c *call) start(ctx context.Context) error {
 	if err := server.RequireScopes(ctx, c.service, server.ScopeStart, server.ScopeRead); err != nil {
 		return err
 	}
-	note := c.threads.read(c.thread)
+	note, err := c.threads.readNote(ctx, c.thread)
+	if err != nil {
+		return err
+	}
 	if note.Run != "" && note.Client != c.in.RunID {
 		st, err := c.service.ReadState(ctx, note.Run)
 		open := err == nil && !st.Final && len(st.Questions) > 0
@@ -125,7 +128,7 @@ func (c *call) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := c.threads.write(c.thread, threadNote{Run: run, Client: c.in.RunID, Message: c.in.lastMessage()}); err != nil {
+	if err := c.threads.writeNote(ctx, c.thread, threadNote{Run: run, Client: c.in.RunID, Message: c.in.lastMessage()}); err != nil {
 		return err
 	}
 	c.begin(run)
@@ -157,7 +160,7 @@ func (c *call) join(ctx context.Context, note threadNote) (bool, error) {
 			return false, err
 		}
 		note = threadNote{Run: note.Run, Client: c.in.RunID, Message: c.in.lastMessage(), Joined: &joinedNote{After: note.Message, Text: prompt}}
-		if err := c.threads.write(c.thread, note); err != nil {
+		if err := c.threads.writeNote(ctx, c.thread, note); err != nil {
 			return true, err
 		}
 	}
@@ -264,7 +267,7 @@ func (c *call) follow(ctx context.Context, t *translator) error {
 		if err != nil {
 			return err
 		}
-		if c.finish(t, st) {
+		if c.finish(ctx, t, st) {
 			return nil
 		}
 	}
@@ -292,7 +295,7 @@ func (c *call) readEvents(ctx context.Context, t *translator, see func(*server.E
 }
 
 // finish sends how the run stopped. It reports whether it has.
-func (c *call) finish(t *translator, st *server.RunState) bool {
+func (c *call) finish(ctx context.Context, t *translator, st *server.RunState) bool {
 	asks := len(st.Questions) > 0 && st.Status == graph.Waiting.String()
 	paused := runs.NeedsResume(st.Status)
 	if !asks && runs.IsWorking(st.Status) {
@@ -304,7 +307,7 @@ func (c *call) finish(t *translator, st *server.RunState) bool {
 	}
 	t.endAll()
 	if st.Final {
-		c.threads.remove(c.thread, st.Run)
+		c.threads.removeNote(ctx, c.thread, st.Run)
 	}
 	e := &event{Type: runFinished, ThreadID: c.in.ThreadID, RunID: c.in.RunID}
 	if u := st.Usage; u.Input+u.Output > 0 {
@@ -368,7 +371,7 @@ func (c *call) resume(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if c.finish(t, st) {
+		if c.finish(ctx, t, st) {
 			return nil
 		}
 		return c.follow(ctx, t)

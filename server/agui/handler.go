@@ -9,9 +9,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"path/filepath"
 
 	"raddle.dev/internal/storage/attach"
+	"raddle.dev/internal/storage/entries"
 	"raddle.dev/server"
 )
 
@@ -21,12 +21,12 @@ const maxBody = attach.MaxBody
 // handler answers requests.
 type handler struct {
 	service *server.Service
-	threads threadFiles
+	threads threadNotes
 }
 
 // NewHandler returns the handler of POST /agui/{agent}. It checks no token.
 func NewHandler(s *server.Service) http.Handler {
-	h := &handler{service: s, threads: threadFiles{dir: filepath.Join(s.Process().Dirs.State, "serve", "agui")}}
+	h := &handler{service: s, threads: threadNotes{entries.NewTable[threadNote](s.Shared(), "agui")}}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /agui/{agent}", h.serveRun)
 	return mux

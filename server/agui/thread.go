@@ -1,17 +1,19 @@
 package agui
 
 import (
-	"encoding/json"
+	"context"
 	"fmt"
-	"os"
-	"path/filepath"
+	"time"
 
-	"raddle.dev/internal/storage/config"
+	"raddle.dev/internal/storage/entries"
 )
 
-// threadFiles note the last run of each thread of a client until it has ended, so that the next input can be checked
-// against its open questions. What is true about the run is in its journal only.
-type threadFiles struct{ dir string }
+// threadLife is how long the note of a thread is kept whose run does not end.
+const threadLife = 90 * 24 * time.Hour
+
+// threadNotes note the last run of each thread of a client until it has ended, so that the next input can be checked
+// against its open questions, whatever server gets it. What is true about the run is in its journal only.
+type threadNotes struct{ table entries.Table[threadNote] }
 
 // A threadNote names a run that has not ended, for raddle and for the client.
 type threadNote struct {
@@ -28,29 +30,26 @@ type joinedNote struct {
 	Text  string `json:"text"`
 }
 
-// read returns the note of a thread; the zero value if there is none.
-func (f threadFiles) read(thread string) (n threadNote) {
-	if b, err := os.ReadFile(filepath.Join(f.dir, thread)); err == nil {
-		_ = json.Unmarshal(b, &n) // a note that cannot be read is as good as none: ids of interrupts name their run
+// readNote returns the note of a thread; the zero value if there is none.
+func (n threadNotes) readNote(ctx context.Context, thread string) (threadNote, error) {
+	note, _, err := n.table.ReadValue(ctx, thread)
+	if err != nil {
+		return note, fmt.Errorf("read the run of a thread: %w", err)
 	}
-	return n
+	return note, nil
 }
 
-// write saves the note of a thread.
-func (f threadFiles) write(thread string, n threadNote) error {
-	b, err := json.Marshal(n)
-	if err == nil {
-		err = config.WritePrivate(filepath.Join(f.dir, thread), b)
-	}
-	if err != nil {
+// writeNote saves the note of a thread.
+func (n threadNotes) writeNote(ctx context.Context, thread string, note threadNote) error {
+	if err := n.table.PutValue(ctx, thread, note, threadLife); err != nil {
 		return fmt.Errorf("note the run of a thread: %w", err)
 	}
 	return nil
 }
 
-// remove removes the note of a run that has ended.
-func (f threadFiles) remove(thread, run string) {
-	if f.read(thread).Run == run {
-		_ = os.Remove(filepath.Join(f.dir, thread))
+// removeNote removes the note of a run that has ended. A note that remains does no harm: its run has ended.
+func (n threadNotes) removeNote(ctx context.Context, thread, run string) {
+	if note, err := n.readNote(ctx, thread); err == nil && note.Run == run {
+		_, _ = n.table.RemoveValue(ctx, thread)
 	}
 }

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"fmt"
 	"html"
 	"os"
@@ -12,8 +13,12 @@ import (
 // OpenBrowser opens the browser of the user at [Gateway.LoginAddress]. Arguments of programs can be seen by other users
 // of the machine: the browser gets a file that only the user can read, which leads to the address. The file is removed
 // after the log-in. OpenBrowser returns when the program that opens the browser has ended. page is as in LoginAddress.
-func (g *Gateway) OpenBrowser(page string) error {
-	text := fmt.Sprintf("<!doctype html><meta http-equiv=\"refresh\" content=\"0; url=%s\"><title>raddle</title>\n", html.EscapeString(g.LoginAddress(page)))
+func (g *Gateway) OpenBrowser(ctx context.Context, page string) error {
+	address, err := g.LoginAddress(ctx, page)
+	if err != nil {
+		return err
+	}
+	text := fmt.Sprintf("<!doctype html><meta http-equiv=\"refresh\" content=\"0; url=%s\"><title>raddle</title>\n", html.EscapeString(address))
 	if err := writePrivate(g.openerPath(), []byte(text)); err != nil {
 		return fmt.Errorf("open the browser: %w", err)
 	}

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"raddle.dev/internal/base/failure"
+	"raddle.dev/memory"
 	"raddle.dev/server"
 )
 
@@ -29,9 +30,10 @@ type Settings struct {
 	// proxy must remove the header from what it gets.
 	UserHeader string
 
-	State  string      // state directory of raddle
-	Token  string      // replaces the first token; "": that of the state directory
-	Limits TokenLimits // of each token
+	State  string       // state directory of raddle
+	Shared memory.Store // what all servers of a store know: tokens and log-ins
+	Token  string       // replaces the first token; "": that of the state directory
+	Limits TokenLimits  // of each token
 }
 
 // A Gateway is an HTTP server around a service.
@@ -69,7 +71,7 @@ func Open(o Settings) (*Gateway, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	g := &Gateway{settings: o, tokens: OpenTokens(o.State), closed: http.NewServeMux(), open: http.NewServeMux(), network: newConnectionSet(countFiles())}
+	g := &Gateway{settings: o, tokens: OpenTokens(o.State, o.Shared), sessions: openSessions(o.Shared), closed: http.NewServeMux(), open: http.NewServeMux(), network: newConnectionSet(countFiles())}
 	g.log = g.tokens.log
 	g.quotas = newQuotaSet(o.Limits, g.network.all)
 	var err error
@@ -79,9 +81,6 @@ func Open(o Settings) (*Gateway, error) {
 		}
 	}
 	if g.first, err = g.tokens.ReadFirst(o.Token); err != nil {
-		return nil, err
-	}
-	if g.sessions, err = openSessions(o.State); err != nil {
 		return nil, err
 	}
 	if g.listener, err = net.Listen("tcp", o.Listen); err != nil {
@@ -240,6 +239,9 @@ func (g *Gateway) serveCaller(w http.ResponseWriter, r *http.Request) {
 		return
 	case errors.Is(err, errExpired):
 		g.refuseStranger(w, r, "expired-token", "the token has expired: raddle serve token add makes another one")
+		return
+	case err != nil:
+		g.refuseUnknown(w, r)
 		return
 	case !ok:
 		g.refuseStranger(w, r, "no-token", "the request needs the header Authorization: Bearer TOKEN with a token of this server, or a browser that has logged in at "+g.Address()+"/login")

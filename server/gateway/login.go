@@ -1,9 +1,11 @@
 package gateway
 
 import (
+	"context"
 	"embed"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"mime"
@@ -23,12 +25,16 @@ var loginFiles embed.FS
 // LoginAddress returns the address at which one browser can log in once, with the rights of the first token. The code
 // is in its fragment, which browsers send to no server. Then the browser is led to a page: its address below that of
 // the server, "" for the first one.
-func (g *Gateway) LoginAddress(page string) string {
+func (g *Gateway) LoginAddress(ctx context.Context, page string) (string, error) {
+	code, err := g.sessions.addCode(ctx)
+	if err != nil {
+		return "", fmt.Errorf("a code to log in with: %w", err)
+	}
 	query := ""
 	if page != "" {
 		query = "?" + url.Values{"page": {page}}.Encode()
 	}
-	return g.Address() + "/login" + query + "#" + g.sessions.addCode()
+	return g.Address() + "/login" + query + "#" + code, nil
 }
 
 // addLogin adds what browsers need to log in and out. The page of the log-in needs no token.
@@ -85,28 +91,52 @@ func (g *Gateway) logIn(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	hash := hashToken(g.first)
-	if body.Code != "" && !g.sessions.useCode(body.Code) {
-		g.refuseLogin(w, r, "wrong-code", "this code was used or has expired: log in with a token, or start raddle serve again for another code")
-		return
-	}
 	name := firstName
-	if body.Token != "" {
-		caller, ok, err := g.tokens.findCaller(body.Token, g.first)
-		if errors.Is(err, errExpired) {
-			g.refuseLogin(w, r, "expired-token", "the token has expired: raddle serve token add makes another one")
+	if body.Code != "" {
+		ok, err := g.sessions.useCode(r.Context(), body.Code)
+		if err != nil {
+			g.refuseUnknown(w, r)
 			return
 		}
 		if !ok {
+			g.refuseLogin(w, r, "wrong-code", "this code was used or has expired: log in with a token, or start raddle serve again for another code")
+			return
+		}
+	}
+	if body.Token != "" {
+		caller, ok, err := g.tokens.findCaller(r.Context(), body.Token, g.first)
+		switch {
+		case errors.Is(err, errExpired):
+			g.refuseLogin(w, r, "expired-token", "the token has expired: raddle serve token add makes another one")
+			return
+		case err != nil:
+			g.refuseUnknown(w, r)
+			return
+		case !ok:
 			g.refuseLogin(w, r, "wrong-token", "this is not a token of this server")
 			return
 		}
 		hash = hashToken(body.Token)
 		name = caller.Name
 	}
+	cookie, err := g.sessions.startSession(r.Context(), hash)
+	if err != nil {
+		g.refuseUnknown(w, r)
+		return
+	}
 	g.removeOpener()
 	g.log.writeBounded(kindSession, newEntry("log-in", r, SecurityEntry{Token: name}))
-	http.SetCookie(w, g.newCookie(g.sessions.start(hash), int(sessionLife.Seconds())))
+	http.SetCookie(w, g.newCookie(cookie, int(sessionLife.Seconds())))
 	w.WriteHeader(http.StatusNoContent)
+}
+
+// storeAway is what a caller reads whose token cannot be looked up.
+const storeAway = "the store of the server does not answer, so that it cannot look up who you are: try again in a moment"
+
+// refuseUnknown refuses a request of someone whom the store cannot name now.
+func (g *Gateway) refuseUnknown(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Retry-After", server.RetryAfter)
+	g.refuseBody(w, r, http.StatusServiceUnavailable, "store-unavailable", storeAway)
 }
 
 // refuseLogin refuses a log-in.
@@ -117,8 +147,8 @@ func (g *Gateway) refuseLogin(w http.ResponseWriter, r *http.Request, code, deta
 
 // logOut ends the session of a browser. Without one it only removes the cookie.
 func (g *Gateway) logOut(w http.ResponseWriter, r *http.Request) {
-	if found, ok := g.readSession(r); ok {
-		if err := g.sessions.end(found); err != nil {
+	if cookie, err := r.Cookie(g.cookieName()); err == nil && cookie.Value != "" {
+		if err := g.sessions.endSession(r.Context(), cookie.Value); err != nil {
 			writeProblem(w, http.StatusInternalServerError, "internal", "the session cannot be ended: its end cannot be saved")
 			return
 		}
@@ -146,12 +176,12 @@ func (g *Gateway) cookieName() string {
 }
 
 // readSession returns the session of a request's cookie.
-func (g *Gateway) readSession(r *http.Request) (found session, ok bool) {
+func (g *Gateway) readSession(r *http.Request) (found session, ok bool, err error) {
 	cookie, err := r.Cookie(g.cookieName())
-	if err != nil {
-		return found, false
+	if err != nil || cookie.Value == "" {
+		return found, false, nil
 	}
-	return g.sessions.read(cookie.Value)
+	return g.sessions.readSession(r.Context(), cookie.Value)
 }
 
 // errForeignPage reports a request with a cookie that no page of this server has sent.
@@ -160,16 +190,16 @@ var errForeignPage = errors.New("the request comes from no page of this server")
 // findCaller returns the sender of a request: by its token, or by the session of its browser.
 func (g *Gateway) findCaller(r *http.Request) (c server.Caller, ok bool, err error) {
 	if r.Header.Get("Authorization") != "" {
-		return g.tokens.findCaller(bearerToken(r), g.first)
+		return g.tokens.findCaller(r.Context(), bearerToken(r), g.first)
 	}
-	found, ok := g.readSession(r)
-	if !ok {
-		return c, false, nil
+	found, ok, err := g.readSession(r)
+	if !ok || err != nil {
+		return c, false, err
 	}
 	if !g.maySendCookie(r) {
 		return c, false, errForeignPage
 	}
-	return g.tokens.findHash(found.Token, g.first)
+	return g.tokens.findHash(r.Context(), found.Token, g.first)
 }
 
 // maySendCookie reports whether a request with a cookie is one of this server's pages, or of a person who opens an

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -9,18 +10,32 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"raddle.dev/memory"
 	"raddle.dev/server"
 )
+
+// stores are what gateways share, by their state directories.
+var stores sync.Map
+
+// sharedOf returns the store of what gateways with a state directory share.
+func sharedOf(state string) memory.Store {
+	st, _ := stores.LoadOrStore(state, memory.New())
+	return st.(memory.Store)
+}
 
 // open starts a gateway that listens, without a service.
 func open(t *testing.T, o Settings) *Gateway {
 	t.Helper()
 	if o.Listen == "" {
 		o.Listen = "127.0.0.1:0"
+	}
+	if o.Shared == nil {
+		o.Shared = sharedOf(o.State)
 	}
 	g, err := Open(o)
 	if err != nil {
@@ -79,8 +94,17 @@ func logIn(t *testing.T, g *Gateway, body string) string {
 	return "Cookie: " + c.Name + "=" + c.Value
 }
 
+// loginAddress returns the address at which a browser logs in.
+func loginAddress(g *Gateway, page string) string {
+	address, err := g.LoginAddress(context.Background(), page)
+	if err != nil {
+		panic(err)
+	}
+	return address
+}
+
 func newCode(g *Gateway) string {
-	address, err := url.Parse(g.LoginAddress(""))
+	address, err := url.Parse(loginAddress(g, ""))
 	if err != nil {
 		panic(err)
 	}
@@ -103,10 +127,8 @@ func TestLogin(t *testing.T) {
 	if res, text := send(t, g, "GET", "/session", "", cookie); res.StatusCode != 200 || !strings.Contains(text, `"name":"first"`) {
 		t.Errorf("%s %s", res.Status, text)
 	}
-	for _, name := range []string{"session.key", "token"} {
-		if info, err := os.Stat(filepath.Join(state, "serve", name)); err != nil || runtime.GOOS != "windows" && info.Mode() != 0o600 {
-			t.Errorf("%s: %v %v", name, info, err)
-		}
+	if info, err := os.Stat(filepath.Join(state, "serve", "token")); err != nil || runtime.GOOS != "windows" && info.Mode() != 0o600 {
+		t.Errorf("%v %v", info, err)
 	}
 
 	again := open(t, Settings{State: state})
@@ -115,8 +137,12 @@ func TestLogin(t *testing.T) {
 	if res, text := send(t, again, "POST", "/act", "", cookie, own); res.StatusCode != 200 {
 		t.Errorf("after a restart: %s %s", res.Status, text)
 	}
-	if res, text := send(t, again, "POST", "/login", `{"code": "`+newCode(g)+`"}`, own); res.StatusCode != 401 {
-		t.Errorf("a code of another process: %s %s", res.Status, text)
+	other := newCode(g)
+	if res, text := send(t, again, "POST", "/login", `{"code": "`+other+`"}`, own); res.StatusCode != 204 {
+		t.Errorf("a code of another server of the store: %s %s", res.Status, text)
+	}
+	if res, text := send(t, g, "POST", "/login", `{"code": "`+other+`"}`, "Origin: "+g.pages[0]); res.StatusCode != 401 {
+		t.Errorf("a code that another server has used: %s %s", res.Status, text)
 	}
 	if res, text := send(t, again, "POST", "/logout", "", cookie, own); res.StatusCode != 204 || len(res.Cookies()) != 1 || res.Cookies()[0].MaxAge >= 0 {
 		t.Errorf("log-out: %s %s %v", res.Status, text, res.Cookies())
@@ -133,7 +159,7 @@ func TestLogin(t *testing.T) {
 // A session has the name and the scopes of the token that began it, and ends with that token.
 func TestLoginWithToken(t *testing.T) {
 	g := open(t, Settings{State: t.TempDir()})
-	token, err := g.tokens.Add("ann", []server.Scope{server.ScopeRead}, time.Time{})
+	token, err := g.tokens.Add(t.Context(), "ann", []server.Scope{server.ScopeRead}, time.Time{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,10 +167,10 @@ func TestLoginWithToken(t *testing.T) {
 	if res, text := send(t, g, "POST", "/act", "", cookie, own); res.StatusCode != 200 || text != "done by ann" {
 		t.Errorf("%s %s", res.Status, text)
 	}
-	if err := g.tokens.Remove("ann"); err != nil {
+	if err := g.tokens.Remove(t.Context(), "ann"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := g.tokens.Add("ann", server.Scopes, time.Time{}); err != nil {
+	if _, err := g.tokens.Add(t.Context(), "ann", server.Scopes, time.Time{}); err != nil {
 		t.Fatal(err)
 	}
 	if res, text := send(t, g, "POST", "/act", "", cookie, own); res.StatusCode != 401 {
@@ -192,52 +218,154 @@ func TestForeignPages(t *testing.T) {
 	}
 }
 
-// Codes and sessions expire; only so many codes are valid.
+// Codes and sessions expire. A code is used once, and a session that was ended is over on all servers.
 func TestLoginExpires(t *testing.T) {
-	state := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
-		s, err := openSessions(state)
-		if err != nil {
-			t.Fatal(err)
+		ctx := t.Context()
+		st := memory.New()
+		s := openSessions(st)
+		other := openSessions(st)
+		newCode := func() string {
+			code, err := s.addCode(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return code
 		}
-		late, cookie := s.addCode(), s.start("hash")
+		start := func() string {
+			cookie, err := s.startSession(ctx, "hash")
+			if err != nil {
+				t.Fatal(err)
+			}
+			return cookie
+		}
+		useCode := func(s *Sessions, code string) bool {
+			ok, err := s.useCode(ctx, code)
+			if err != nil {
+				t.Error(err)
+			}
+			return ok
+		}
+		read := func(s *Sessions, cookie string) bool {
+			found, ok, err := s.readSession(ctx, cookie)
+			if err != nil || ok != (found.Token == "hash") {
+				t.Error(found, ok, err)
+			}
+			return ok
+		}
+		late := newCode()
+		cookie := start()
 		time.Sleep(codeLife)
-		if s.useCode(late) {
+		if useCode(s, late) {
 			t.Error("a code is valid after its time")
 		}
-		if found, ok := s.read(cookie); !ok || found.Token != "hash" {
+		if !read(s, cookie) || !read(other, cookie) {
 			t.Error("a session has ended with the codes")
 		}
-		var codes []string
-		for range maxCodes + 1 {
-			codes = append(codes, s.addCode())
-			time.Sleep(time.Second)
+		code := newCode()
+		if useCode(s, "wrong") || !useCode(other, code) || useCode(s, code) || useCode(other, code) {
+			t.Error("a code is not valid once")
 		}
-		if s.useCode(codes[0]) || !s.useCode(codes[1]) || s.useCode(codes[1]) || !s.useCode(codes[maxCodes]) {
-			t.Error("not the newest codes are valid, each once")
+		if err := other.endSession(ctx, cookie); err != nil || read(s, cookie) || read(other, cookie) {
+			t.Errorf("a session that was ended is valid: %v", err)
 		}
-		over, _ := s.read(cookie)
-		if err := s.end(over); err != nil {
-			t.Fatal(err)
-		}
-		second := s.start("hash")
+		second := start()
 		time.Sleep(sessionLife)
-		if _, ok := s.read(second); ok {
+		if read(s, second) {
 			t.Error("a session is valid after its time")
 		}
-		if err := s.end(session{ID: "x", Expires: time.Now().Add(time.Hour)}); err != nil || len(s.ended) != 1 {
-			t.Errorf("%v: the ended sessions are %v", err, s.ended)
+		if err := s.endSession(ctx, second); err != nil {
+			t.Error(err)
 		}
 	})
+}
+
+// A failingStore is one that does not answer.
+type failingStore struct{ memory.Store }
+
+func (failingStore) GetEntry(context.Context, string, string) (memory.Entry, error) {
+	return memory.Entry{}, errors.New("no answer")
+}
+
+func (failingStore) DeleteEntry(context.Context, string, string) error {
+	return errors.New("no answer")
+}
+
+func (failingStore) PutEntry(context.Context, memory.Entry, time.Duration) error {
+	return errors.New("no answer")
+}
+
+// A store that does not answer makes no token wrong, and no one a caller: the first token, which needs no store, counts.
+func TestStoreAway(t *testing.T) {
+	g := open(t, Settings{State: t.TempDir(), Shared: failingStore{memory.New()}})
+	own := "Origin: " + g.pages[0]
+	for name, c := range map[string]struct {
+		path, body string
+		headers    []string
+		status     int
+	}{
+		"a token":               {"/act", "", []string{"Authorization: Bearer raddle_x"}, 503},
+		"no token":              {"/act", "", nil, 401},
+		"an empty token":        {"/act", "", []string{"Authorization: Bearer "}, 401},
+		"the first token":       {"/act", "", []string{"Authorization: Bearer " + g.first}, 200},
+		"a session":             {"/act", "", []string{own, "Cookie: " + g.cookieName() + "=x"}, 503},
+		"an empty cookie":       {"/act", "", []string{own, "Cookie: " + g.cookieName() + "="}, 401},
+		"log-in with a code":    {"/login", `{"code": "x"}`, []string{own}, 503},
+		"log-in with a token":   {"/login", `{"token": "x"}`, []string{own}, 503},
+		"log-in with the first": {"/login", `{"token": "` + g.first + `"}`, []string{own}, 503},
+		"log-out":               {"/logout", "", []string{own, "Authorization: Bearer " + g.first, "Cookie: " + g.cookieName() + "=x"}, 500},
+	} {
+		res, text := send(t, g, "POST", c.path, c.body, c.headers...)
+		if res.StatusCode != c.status || len(res.Cookies()) > 0 || (res.Header.Get("Retry-After") != "") != (c.status == 503) {
+			t.Errorf("%s: %s %s, want %d", name, res.Status, text, c.status)
+		}
+	}
+}
+
+// Tokens in the file of an older program are valid, listed and removed as those of the store.
+func TestOldTokens(t *testing.T) {
+	state := t.TempDir()
+	g := open(t, Settings{State: state})
+	old := `[{"name": "old", "scopes": ["read"], "hash": "` + hashToken("raddle_old") + `"}, {"name": "zed", "scopes": ["read"], "hash": "x"}]`
+	if err := os.WriteFile(g.tokens.listPath(), []byte(old), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := g.tokens.Add(t.Context(), "old", server.Scopes, time.Time{}); err == nil {
+		t.Error("a second token has the name of an old one")
+	}
+	if _, err := g.tokens.Add(t.Context(), "new", server.Scopes, time.Time{}); err != nil {
+		t.Fatal(err)
+	}
+	act := func(want int) {
+		t.Helper()
+		if res, text := send(t, g, "POST", "/act", "", "Authorization: Bearer raddle_old"); res.StatusCode != want {
+			t.Errorf("%s %s, want %d", res.Status, text, want)
+		}
+	}
+	act(200)
+	list, err := g.tokens.List(t.Context())
+	if err != nil || len(list) != 3 || list[0].Name != "new" || list[1].Name != "old" || list[2].Name != "zed" {
+		t.Errorf("%+v, %v", list, err)
+	}
+	if used, err := g.tokens.LastUse(t.Context(), list[1]); err != nil || time.Since(used) > time.Hour {
+		t.Error(used, err)
+	}
+	if err := g.tokens.Remove(t.Context(), "old"); err != nil {
+		t.Fatal(err)
+	}
+	act(401)
+	if list, err := g.tokens.List(t.Context()); err != nil || len(list) != 2 || list[1].Name != "zed" {
+		t.Errorf("%+v, %v", list, err)
+	}
 }
 
 // The cookie is Secure behind a proxy with TLS, and belongs to its path.
 func TestLoginBehindProxy(t *testing.T) {
 	g := open(t, Settings{State: t.TempDir(), PublicURL: "https://agents.example.com/raddle"})
-	if !strings.HasPrefix(g.LoginAddress(""), "https://agents.example.com/raddle/login#") {
-		t.Errorf("the address is %s", g.LoginAddress(""))
+	if !strings.HasPrefix(loginAddress(g, ""), "https://agents.example.com/raddle/login#") {
+		t.Errorf("the address is %s", loginAddress(g, ""))
 	}
-	if got := g.LoginAddress("runs/b3k@7"); !strings.HasPrefix(got, "https://agents.example.com/raddle/login?page=runs%2Fb3k%407#") {
+	if got := loginAddress(g, "runs/b3k@7"); !strings.HasPrefix(got, "https://agents.example.com/raddle/login?page=runs%2Fb3k%407#") {
 		t.Errorf("the address is %s", got)
 	}
 	res, text := send(t, g, "POST", "/raddle/login", `{"code": "`+newCode(g)+`"}`, "Host: agents.example.com", "Origin: https://agents.example.com")
@@ -278,7 +406,7 @@ func TestOpenBrowser(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "xdg-open"), []byte("#!/bin/sh\nprintf %s \"$*\" > '"+dir+"/arguments'\ncat \"$1\" > '"+dir+"/page'\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := g.OpenBrowser(""); err != nil {
+	if err := g.OpenBrowser(t.Context(), ""); err != nil {
 		t.Fatal(err)
 	}
 	arguments, _ := os.ReadFile(filepath.Join(dir, "arguments"))
@@ -300,7 +428,7 @@ func TestOpenBrowser(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", dir)
-	if err := g.OpenBrowser(""); err == nil || !strings.Contains(err.Error(), "xdg-open") {
+	if err := g.OpenBrowser(t.Context(), ""); err == nil || !strings.Contains(err.Error(), "xdg-open") {
 		t.Errorf("without a program: %v", err)
 	}
 }

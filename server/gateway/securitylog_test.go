@@ -4,12 +4,12 @@ import (
 	"encoding/json"
 	"net/http"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"raddle.dev/memory"
 	"raddle.dev/server"
 )
 
@@ -89,22 +89,26 @@ func TestTheLogCannotBeFilled(t *testing.T) {
 	}
 }
 
-// The last use of a token is right to the minute, whatever else uses tokens of the same files, and when no further request comes.
+// The last use of a token is right to the minute, whatever else uses tokens of the store, and when no further request comes.
 func TestLastUse(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
-		a, b := OpenTokens(dir), OpenTokens(dir)
-		one, err := a.Add("one", server.Scopes, time.Time{})
-		if err != nil {
-			t.Fatal(err)
+		ctx := t.Context()
+		st := memory.New()
+		a := OpenTokens(dir, st)
+		b := OpenTokens(dir, st)
+		add := func(name string) string {
+			token, err := a.Add(ctx, name, server.Scopes, time.Time{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return token
 		}
-		two, err := a.Add("two", server.Scopes, time.Time{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		one := add("one")
+		two := add("two")
 		use := func(s *Tokens, token string) time.Time {
 			t.Helper()
-			if _, ok, err := s.findCaller(token, "the first token"); !ok || err != nil {
+			if _, ok, err := s.findCaller(ctx, token, "the first token"); !ok || err != nil {
 				t.Fatal(ok, err)
 			}
 			return time.Now()
@@ -117,24 +121,22 @@ func TestLastUse(t *testing.T) {
 			used["one"] = use(a, one)
 			time.Sleep(3 * time.Hour)
 			used["two"] = use(b, two)
-			time.Sleep(usePeriod)
-			list, err := OpenTokens(dir).List()
-			if err != nil {
-				t.Fatal(err)
+			list, err := OpenTokens(dir, st).List(ctx)
+			if err != nil || len(list) != 2 {
+				t.Fatal(list, err)
 			}
 			for _, k := range list {
-				if off := used[k.Name].Sub(OpenTokens(dir).LastUse(k)); off.Abs() > time.Second {
-					t.Errorf("the last use of %s is wrong by %s", k.Name, off)
+				last, err := OpenTokens(dir, st).LastUse(ctx, k)
+				if off := used[k.Name].Sub(last); err != nil || off < 0 || off > usePeriod {
+					t.Errorf("the last use of %s is wrong by %s: %v", k.Name, off, err)
 				}
 			}
 		}
-		if err := a.Remove("two"); err != nil {
+		if err := a.Remove(ctx, "two"); err != nil {
 			t.Fatal(err)
 		}
-		use(a, one)
-		time.Sleep(usePeriod)
-		if text, err := os.ReadFile(filepath.Join(dir, "serve", "tokens-used.json")); err != nil || strings.Contains(string(text), hashToken(two)) {
-			t.Errorf("the use of a token that was removed is kept: %s, %v", text, err)
+		if last, err := a.LastUse(ctx, Token{Hash: hashToken(two)}); err != nil || !last.IsZero() {
+			t.Errorf("the use of a token that was removed is kept: %s, %v", last, err)
 		}
 	})
 }

@@ -1,10 +1,8 @@
 package gateway
 
 import (
-	"crypto/rand"
+	"context"
 	"crypto/sha256"
-	"crypto/subtle"
-	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -13,10 +11,13 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"raddle.dev/internal/base/failure"
 	"raddle.dev/internal/base/pattern"
+	"raddle.dev/internal/storage/entries"
+	"raddle.dev/memory"
 	"raddle.dev/server"
 )
 
@@ -29,18 +30,24 @@ const firstName = "first"
 // tokenBytes is the number of random bytes of a token.
 const tokenBytes = 32
 
-// Tokens are the tokens of a server. The first one is in a file of its own, for clients on this machine; of the others
-// only the hash is saved.
+// Tokens are the tokens of the servers of a store. The first one is in a file of its own, for clients on this machine; of
+// the others only the hash is saved, in the store. Older programs have saved them in a file of the machine: what it has
+// is valid, too.
 type Tokens struct {
-	dir string
-	log *securityLog
-	use tokenUse
+	dir   string
+	log   *securityLog
+	added entries.Table[Token] // by their hashes
+	use   tokenUse
 }
 
-// OpenTokens returns the tokens in the state directory of raddle.
-func OpenTokens(state string) *Tokens {
-	dir := filepath.Join(state, "serve")
-	return &Tokens{dir: dir, log: openSecurityLog(state), use: tokenUse{path: filepath.Join(dir, "tokens-used.json")}}
+// OpenTokens returns the tokens of a store and of the state directory of raddle.
+func OpenTokens(state string, st memory.Store) *Tokens {
+	return &Tokens{
+		dir:   filepath.Join(state, "serve"),
+		log:   openSecurityLog(state),
+		added: entries.NewTable[Token](st, "tokens"),
+		use:   tokenUse{uses: entries.NewTable[time.Time](st, "uses")},
+	}
 }
 
 // A Token is what a server knows of a token.
@@ -91,11 +98,7 @@ func checkToken(token string) error {
 	return nil
 }
 
-func newToken() string {
-	b := make([]byte, tokenBytes)
-	_, _ = rand.Read(b) // it never fails
-	return "raddle_" + base64.RawURLEncoding.EncodeToString(b)
-}
+func newToken() string { return "raddle_" + newSecret() }
 
 // writePrivate writes a file that only its owner may read, and that is complete or absent.
 func writePrivate(path string, text []byte) error {
@@ -110,7 +113,22 @@ func writePrivate(path string, text []byte) error {
 }
 
 // List returns the tokens that were added, by name.
-func (t *Tokens) List() (list []Token, err error) {
+func (t *Tokens) List(ctx context.Context) ([]Token, error) {
+	old, err := t.readOld()
+	if err != nil {
+		return nil, err
+	}
+	list, err := t.added.ListValues(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("the tokens of the server: %w", err)
+	}
+	list = append(list, old...)
+	slices.SortStableFunc(list, func(a, b Token) int { return strings.Compare(a.Name, b.Name) })
+	return list, nil
+}
+
+// readOld returns the tokens that older programs have saved in a file.
+func (t *Tokens) readOld() (list []Token, err error) {
 	text, err := os.ReadFile(t.listPath())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -128,11 +146,11 @@ var tokenName = pattern.CompileLater(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
 // Add makes a token with a name and returns it. It is not shown again. It is refused from expires on; zero: it does not
 // expire.
-func (t *Tokens) Add(name string, scopes []server.Scope, expires time.Time) (string, error) {
+func (t *Tokens) Add(ctx context.Context, name string, scopes []server.Scope, expires time.Time) (string, error) {
 	if !tokenName().MatchString(name) {
 		return "", failure.NewUsage("use letters, digits, '.', '_' and '-'", "%q cannot be the name of a token", name)
 	}
-	list, err := t.List()
+	list, err := t.List(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -140,36 +158,50 @@ func (t *Tokens) Add(name string, scopes []server.Scope, expires time.Time) (str
 		return "", failure.NewUsage("remove it first: raddle serve token rm "+name, "there is a token with the name %q", name)
 	}
 	token := newToken()
-	list = append(list, Token{Name: name, Scopes: scopes, Hash: hashToken(token), Created: time.Now().UTC().Round(time.Second), Expires: expires})
-	if err := t.save(list); err != nil {
-		return "", err
+	added := Token{Name: name, Scopes: scopes, Hash: hashToken(token), Created: time.Now().UTC().Round(time.Second), Expires: expires}
+	if err := t.added.PutValue(ctx, added.Hash, added, 0); err != nil {
+		return "", fmt.Errorf("save the token: %w", err)
 	}
 	t.log.write(SecurityEntry{Event: "token-added", Token: name, Detail: fmt.Sprint(scopes)})
 	return token, nil
 }
 
-// Remove removes a token.
-func (t *Tokens) Remove(name string) error {
-	list, err := t.List()
+// Remove removes a token. If two were added with the name at the same moment, it removes both.
+func (t *Tokens) Remove(ctx context.Context, name string) error {
+	list, err := t.List(ctx)
 	if err != nil {
 		return err
 	}
-	kept := slices.DeleteFunc(slices.Clone(list), func(k Token) bool { return k.Name == name })
-	if len(kept) == len(list) {
+	list = slices.DeleteFunc(list, func(k Token) bool { return k.Name != name })
+	if len(list) == 0 {
 		return failure.NewUsage("see: raddle serve token ls", "there is no token with the name %q", name)
 	}
-	if err := t.save(kept); err != nil {
+	for _, k := range list {
+		if _, err := t.added.RemoveValue(ctx, k.Hash); err != nil {
+			return fmt.Errorf("remove the token: %w", err)
+		}
+		if err := t.use.forgetUse(ctx, k.Hash); err != nil {
+			return fmt.Errorf("remove the token: %w", err)
+		}
+	}
+	if err := t.removeOld(name); err != nil {
 		return err
 	}
 	t.log.write(SecurityEntry{Event: "token-removed", Token: name})
 	return nil
 }
 
-func (t *Tokens) save(list []Token) error {
-	text, err := json.MarshalIndent(list, "", "  ")
-	if err == nil {
-		err = os.MkdirAll(t.dir, 0o700)
+// removeOld removes a token from the file of older programs, if it is there.
+func (t *Tokens) removeOld(name string) error {
+	list, err := t.readOld()
+	if err != nil {
+		return err
 	}
+	kept := slices.DeleteFunc(slices.Clone(list), func(k Token) bool { return k.Name == name })
+	if len(kept) == len(list) {
+		return nil
+	}
+	text, err := json.MarshalIndent(kept, "", "  ")
 	if err == nil {
 		err = writePrivate(t.listPath(), append(text, '\n'))
 	}
@@ -187,38 +219,43 @@ func hashToken(token string) string {
 // errExpired reports a token that was valid until it expired.
 var errExpired = errors.New("the token has expired")
 
-// findCaller returns the caller that a token belongs to. The error is errExpired or nil. first is the first token. The
-// time it takes says nothing about tokens.
-func (t *Tokens) findCaller(token, first string) (c server.Caller, ok bool, err error) {
-	return t.findHash(hashToken(token), first)
+// findCaller returns the caller that a token belongs to. The error is errExpired, or what the store says; the first token
+// needs no store. Tokens are found by their hashes: the time that it takes says nothing about them.
+func (t *Tokens) findCaller(ctx context.Context, token, first string) (c server.Caller, ok bool, err error) {
+	if token == "" {
+		return c, false, nil
+	}
+	return t.findHash(ctx, hashToken(token), first)
 }
 
 // findHash is findCaller for the hash of a token.
-func (t *Tokens) findHash(tokenHash, first string) (c server.Caller, ok bool, err error) {
-	list, err := t.List()
-	if err != nil {
-		list = nil // the first token still works
+func (t *Tokens) findHash(ctx context.Context, tokenHash, first string) (c server.Caller, ok bool, err error) {
+	if tokenHash == hashToken(first) {
+		return server.Caller{Name: firstName, Scopes: server.Scopes}, true, nil
 	}
-	hash := []byte(tokenHash)
-	var found *Token
-	list = append(list, Token{Name: firstName, Scopes: server.Scopes, Hash: hashToken(first)})
-	for _, k := range list {
-		if subtle.ConstantTimeCompare(hash, []byte(k.Hash)) == 1 {
-			found = &k
-		}
-	}
+	found, ok, err := t.readToken(ctx, tokenHash)
 	switch {
-	case found == nil:
-		return c, false, nil
+	case err != nil || !ok:
+		return c, false, err
 	case found.IsExpired(time.Now()):
 		return c, false, errExpired
 	}
-	t.use.noteUse(found, list, time.Now())
-	c = server.Caller{Name: found.Name, User: found.Name, Scopes: found.Scopes}
-	if c.Name == firstName {
-		c.User = ""
+	t.use.noteUse(ctx, tokenHash, time.Now())
+	return server.Caller{Name: found.Name, User: found.Name, Scopes: found.Scopes}, true, nil
+}
+
+// readToken returns the token with a hash; ok is false if there is none.
+func (t *Tokens) readToken(ctx context.Context, tokenHash string) (found Token, ok bool, err error) {
+	old, err := t.readOld()
+	if err != nil {
+		old = nil // those of the store are valid
 	}
-	return c, true, nil
+	for _, k := range old {
+		if k.Hash == tokenHash {
+			return k, true, nil
+		}
+	}
+	return t.added.ReadValue(ctx, tokenHash)
 }
 
 // IsExpired reports whether a token is refused at a time.

@@ -21,7 +21,7 @@ func handleUser(g *Gateway) {
 func TestUserOfToken(t *testing.T) {
 	g := open(t, Settings{State: t.TempDir()})
 	handleUser(g)
-	ann, err := g.tokens.Add("ann", server.Scopes, time.Time{})
+	ann, err := g.tokens.Add(t.Context(), "ann", server.Scopes, time.Time{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-// Package entries keeps values of Go types beside the journals, as entries of package memory that no agent reaches.
+// Package entries keeps values of Go types next to the journals, as entries of package memory that no agent reaches.
 package entries
 
 import (
@@ -26,8 +26,8 @@ func NewTable[T any](st memory.Store, path ...string) Table[T] {
 	return Table[T]{st, memory.JoinPath(append([]string{Root}, path...)...)}
 }
 
-// Put writes a value. It is removed after a time to live; 0: never.
-func (t Table[T]) Put(ctx context.Context, key string, v T, life time.Duration) error {
+// PutValue writes a value. It is removed after a time to live; 0: never.
+func (t Table[T]) PutValue(ctx context.Context, key string, v T, life time.Duration) error {
 	e, err := t.newEntry(key, v)
 	if err != nil {
 		return err
@@ -35,8 +35,8 @@ func (t Table[T]) Put(ctx context.Context, key string, v T, life time.Duration) 
 	return t.store.PutEntry(ctx, e, life)
 }
 
-// Add writes a value unless there is one, and returns the one that is there then. The store must be a [memory.Adder].
-func (t Table[T]) Add(ctx context.Context, key string, v T, life time.Duration) (stored T, err error) {
+// AddValue writes a value unless there is one, and returns the one that is there then. The store must be a [memory.Adder].
+func (t Table[T]) AddValue(ctx context.Context, key string, v T, life time.Duration) (stored T, err error) {
 	e, err := t.newEntry(key, v)
 	if err != nil {
 		return stored, err
@@ -48,11 +48,11 @@ func (t Table[T]) Add(ctx context.Context, key string, v T, life time.Duration) 
 	if e, err = adder.AddEntry(ctx, e, life); err != nil {
 		return stored, err
 	}
-	return stored, t.decode(&e, &stored)
+	return stored, t.decodeValue(&e, &stored)
 }
 
-// Read returns a value; ok is false if there is none.
-func (t Table[T]) Read(ctx context.Context, key string) (v T, ok bool, err error) {
+// ReadValue returns a value; ok is false if there is none.
+func (t Table[T]) ReadValue(ctx context.Context, key string) (v T, ok bool, err error) {
 	e, err := t.store.GetEntry(ctx, t.namespace, key)
 	if errors.Is(err, memory.ErrNotFound) {
 		return v, false, nil
@@ -60,11 +60,11 @@ func (t Table[T]) Read(ctx context.Context, key string) (v T, ok bool, err error
 	if err != nil {
 		return v, false, err
 	}
-	return v, true, t.decode(&e, &v)
+	return v, true, t.decodeValue(&e, &v)
 }
 
-// Remove removes a value, and reports whether it was there.
-func (t Table[T]) Remove(ctx context.Context, key string) (bool, error) {
+// RemoveValue removes a value, and reports whether it was there.
+func (t Table[T]) RemoveValue(ctx context.Context, key string) (bool, error) {
 	err := t.store.DeleteEntry(ctx, t.namespace, key)
 	if errors.Is(err, memory.ErrNotFound) {
 		return false, nil
@@ -72,8 +72,8 @@ func (t Table[T]) Remove(ctx context.Context, key string) (bool, error) {
 	return err == nil, err
 }
 
-// List returns the values of the table and of those below it, by path and key. What is no value of the type is left out.
-func (t Table[T]) List(ctx context.Context) (list []T, err error) {
+// ListValues returns the values of the table and of those below it, by path and key. What is no value of the type is left out.
+func (t Table[T]) ListValues(ctx context.Context) (list []T, err error) {
 	for e, err := range t.store.ListEntries(ctx, t.namespace) {
 		if err != nil {
 			return nil, err
@@ -91,7 +91,7 @@ func (t Table[T]) newEntry(key string, v T) (memory.Entry, error) {
 	return memory.Entry{Namespace: t.namespace, Key: key, Value: text}, err
 }
 
-func (t Table[T]) decode(e *memory.Entry, v *T) error {
+func (t Table[T]) decodeValue(e *memory.Entry, v *T) error {
 	if err := json.Unmarshal(e.Value, v); err != nil {
 		return fmt.Errorf("the entry %q of %s: %w", e.Key, e.Namespace, err)
 	}

@@ -119,27 +119,27 @@ func (b Box) PutLetter(ctx context.Context, l *Letter) error {
 	if l.Message != nil {
 		life = messageLife
 	}
-	return b.letters(l.Run).Put(ctx, l.ID, *l, life)
+	return b.letters(l.Run).PutValue(ctx, l.ID, *l, life)
 }
 
 // ReadLetter returns a letter; ok is false if it was removed.
 func (b Box) ReadLetter(ctx context.Context, run, id string) (l Letter, ok bool, err error) {
-	return b.letters(run).Read(ctx, id)
+	return b.letters(run).ReadValue(ctx, id)
 }
 
 // RemoveLetter removes a letter, and reports whether it was there.
 func (b Box) RemoveLetter(ctx context.Context, l *Letter) (bool, error) {
-	return b.letters(l.Run).Remove(ctx, l.ID)
+	return b.letters(l.Run).RemoveValue(ctx, l.ID)
 }
 
 // ListLetters returns all letters, by run, and those of a run by id.
 func (b Box) ListLetters(ctx context.Context) ([]Letter, error) {
-	return b.letters().List(ctx)
+	return b.letters().ListValues(ctx)
 }
 
 // ListLettersTo returns the letters to a run, by id.
 func (b Box) ListLettersTo(ctx context.Context, run string) ([]Letter, error) {
-	return b.letters(run).List(ctx)
+	return b.letters(run).ListValues(ctx)
 }
 
 // An Event is one that was sent.
@@ -166,20 +166,20 @@ func (e *Event) RestOfLife(now time.Time) time.Duration { return max(time.Second
 
 // PutEvent keeps an event, or changes it. life is from now.
 func (b Box) PutEvent(ctx context.Context, e *Event, life time.Duration) error {
-	return b.events(e.Name).Put(ctx, e.Key, *e, life)
+	return b.events(e.Name).PutValue(ctx, e.Key, *e, life)
 }
 
 // ReadEvent returns an event; ok is false if there is none with the name and the key.
 func (b Box) ReadEvent(ctx context.Context, name, key string) (e Event, ok bool, err error) {
-	return b.events(name).Read(ctx, key)
+	return b.events(name).ReadValue(ctx, key)
 }
 
 // ListEvents returns the events with a name that are kept, by key; with an empty name, those of all names.
 func (b Box) ListEvents(ctx context.Context, name string) ([]Event, error) {
 	if name == "" {
-		return b.events().List(ctx)
+		return b.events().ListValues(ctx)
 	}
-	return b.events(name).List(ctx)
+	return b.events(name).ListValues(ctx)
 }
 
 // A Wait says that a question of a run waits for an event.
@@ -198,17 +198,17 @@ func (w *Wait) key() string {
 
 // PutWait notes that a question waits. It is written before the question, so that no event can come between them.
 func (b Box) PutWait(ctx context.Context, w *Wait) error {
-	return b.waits(w.Event).Put(ctx, w.key(), *w, 0)
+	return b.waits(w.Event).PutValue(ctx, w.key(), *w, 0)
 }
 
 // RemoveWait removes a note of PutWait.
 func (b Box) RemoveWait(ctx context.Context, w *Wait) error {
-	_, err := b.waits(w.Event).Remove(ctx, w.key())
+	_, err := b.waits(w.Event).RemoveValue(ctx, w.key())
 	return err
 }
 
 // ListWaits returns the questions that may wait for an event with a name, by run. Whether they still wait says the
 // journal of the run.
 func (b Box) ListWaits(ctx context.Context, event string) ([]Wait, error) {
-	return b.waits(event).List(ctx)
+	return b.waits(event).ListValues(ctx)
 }

@@ -27,6 +27,22 @@ func (a *Archive) OpenMemory() (memory.Store, error) {
 	return nil, errors.New("this store keeps runs only")
 }
 
+// sharedPatience is how long what servers share is waited for when the store is away: someone waits for the answer.
+const sharedPatience = 2 * time.Second
+
+// OpenShared returns the store of what all servers of the store know. It is that of OpenMemory, but waits only for a
+// moment. What servers share of a store that keeps runs only is in the memory of this process.
+func (a *Archive) OpenShared() (memory.Store, error) {
+	st, err := a.OpenStore()
+	if err != nil {
+		return nil, err
+	}
+	if m, ok := st.inside().(memory.Store); ok {
+		return patientMemory{m, journal.Patience{Limit: sharedPatience}}, nil
+	}
+	return memory.New(), nil
+}
+
 // A patientMemory is a store that waits while it is not available.
 type patientMemory struct {
 	store    memory.Store

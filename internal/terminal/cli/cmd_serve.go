@@ -146,7 +146,7 @@ func runServe(ctx context.Context, con *console.Console, p *app.Process, opts se
 		where = "that of " + gateway.TokenVariable
 	}
 	where = fmt.Sprintf("raddle serves at %s; the token is %s", con.Screen.Paint(term.Cyan, g.Address()), where)
-	return serveUntilSignal(ctx, con, g.Serve, where+offerLogin(con, g, "", opts.open))
+	return serveUntilSignal(ctx, con, g.Serve, where+offerLogin(ctx, con, g, "", opts.open))
 }
 
 // serveWorker drives the runs of the store until the first signal.
@@ -169,13 +169,17 @@ func serveWorker(ctx context.Context, con *console.Console, p *app.Process, opts
 }
 
 // offerLogin opens the browser at a page, or returns a line with the address at which a browser logs in.
-func offerLogin(con *console.Console, g *gateway.Gateway, page string, open bool) string {
-	login := "to log in with a browser, once and within 10 minutes: " + con.Screen.Paint(term.Cyan, g.LoginAddress(page))
+func offerLogin(ctx context.Context, con *console.Console, g *gateway.Gateway, page string, open bool) string {
+	address, err := g.LoginAddress(ctx, page)
+	if err != nil {
+		return fmt.Sprintf("\nto log in with a browser, use a token: %v", err)
+	}
+	login := "to log in with a browser, once and within 10 minutes: " + con.Screen.Paint(term.Cyan, address)
 	if !open {
 		return "\n" + login
 	}
 	go func() {
-		if err := g.OpenBrowser(page); err != nil {
+		if err := g.OpenBrowser(ctx, page); err != nil {
 			con.PrintNote("raddle: %v; %s", err, login)
 		}
 	}()
@@ -251,7 +255,7 @@ func runStudio(ctx context.Context, con *console.Console, p *app.Process, opts s
 	}
 	defer func() { _ = g.Close() }()
 	where := "the Studio is at " + con.Screen.Paint(term.Cyan, g.Address()) + "; Ctrl-C ends it"
-	return serveUntilSignal(ctx, con, g.Serve, where+offerLogin(con, g, page, !opts.noOpen))
+	return serveUntilSignal(ctx, con, g.Serve, where+offerLogin(ctx, con, g, page, !opts.noOpen))
 }
 
 // openStudio opens the server of the Studio at an address, "" for the usual one, so that the addresses of pages stay
@@ -300,7 +304,7 @@ recorded). A token that has expired is refused; raddle serve token ls says which
 	return cmd
 }
 
-func runServeTokenAdd(_ context.Context, con *console.Console, p *app.Process, opts tokenAddOptions, args []string) error {
+func runServeTokenAdd(ctx context.Context, con *console.Console, p *app.Process, opts tokenAddOptions, args []string) error {
 	scopes, err := server.ParseScopes(opts.scope)
 	if err != nil {
 		return ending.BadUsage("", "--scope: %v", err)
@@ -309,7 +313,11 @@ func runServeTokenAdd(_ context.Context, con *console.Console, p *app.Process, o
 	if err != nil {
 		return err
 	}
-	token, err := gateway.OpenTokens(p.Dirs.State).Add(args[0], scopes, expires)
+	st, err := p.Runs.OpenShared()
+	if err != nil {
+		return err
+	}
+	token, err := gateway.OpenTokens(p.Dirs.State, st).Add(ctx, args[0], scopes, expires)
 	if err != nil {
 		return err
 	}
@@ -340,15 +348,23 @@ func parseExpiry(text string, now time.Time) (time.Time, error) {
 	return at.UTC().Round(time.Second), nil
 }
 
-func runServeTokenLs(_ context.Context, con *console.Console, p *app.Process, opts outputOptions, _ []string) error {
-	tokens := gateway.OpenTokens(p.Dirs.State)
-	list, err := tokens.List()
+func runServeTokenLs(ctx context.Context, con *console.Console, p *app.Process, opts outputOptions, _ []string) error {
+	st, err := p.Runs.OpenExistingMemory()
+	if err != nil {
+		return err
+	}
+	tokens := gateway.OpenTokens(p.Dirs.State, st)
+	list, err := tokens.List(ctx)
 	if err != nil {
 		return err
 	}
 	lines := []listedToken{}
 	for _, t := range list {
-		lines = append(lines, listedToken{t.Name, t.Scopes, t.Created, t.Expires, t.IsExpired(time.Now()), tokens.LastUse(t)})
+		used, err := tokens.LastUse(ctx, t)
+		if err != nil {
+			return err
+		}
+		lines = append(lines, listedToken{t.Name, t.Scopes, t.Created, t.Expires, t.IsExpired(time.Now()), used})
 	}
 	if opts.output == console.FormatJSON {
 		return con.PrintJSON(lines)
@@ -406,6 +422,10 @@ func formatTime(t time.Time, none, layout string) string {
 	return t.Local().Format(layout)
 }
 
-func runServeTokenRm(_ context.Context, con *console.Console, p *app.Process, _ noOptions, args []string) error {
-	return gateway.OpenTokens(p.Dirs.State).Remove(args[0])
+func runServeTokenRm(ctx context.Context, con *console.Console, p *app.Process, _ noOptions, args []string) error {
+	st, err := p.Runs.OpenShared()
+	if err != nil {
+		return err
+	}
+	return gateway.OpenTokens(p.Dirs.State, st).Remove(ctx, args[0])
 }

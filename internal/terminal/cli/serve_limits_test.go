@@ -16,7 +16,10 @@ import (
 	"testing"
 	"time"
 
+	"raddle.dev/internal/storage/entries"
 	"raddle.dev/internal/testkit/testneed"
+	"raddle.dev/memory"
+	"raddle.dev/store/sqlite"
 )
 
 // asJSON says that the body of a request is JSON.
@@ -170,21 +173,25 @@ func TestServeTokensExpire(t *testing.T) {
 	if strings.Contains(unused.out, "last_used") {
 		t.Errorf("used before it was: %s", unused.out)
 	}
-	path := filepath.Join(filepath.Dir(s.tokenFile()), "tokens.json")
-	text, err := os.ReadFile(path)
+	db, err := sqlite.Open(filepath.Join(w.state(), "runs.db"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var tokens []map[string]any
-	if err := json.Unmarshal(text, &tokens); err != nil {
-		t.Fatal(err)
+	defer func() { _ = db.Close() }()
+	tokens, err := memory.ReadEntries(t.Context(), db, entries.Root+"/tokens")
+	if err != nil || len(tokens) != 3 {
+		t.Fatal(tokens, err)
 	}
-	for _, k := range tokens {
-		k["expires"] = time.Now().Add(-time.Minute)
-	}
-	text, _ = json.Marshal(tokens)
-	if err := os.WriteFile(path, text, 0o600); err != nil {
-		t.Fatal(err)
+	for _, e := range tokens {
+		var token map[string]any
+		if err := json.Unmarshal(e.Value, &token); err != nil {
+			t.Fatal(err)
+		}
+		token["expires"] = time.Now().Add(-time.Minute)
+		e.Value, _ = json.Marshal(token)
+		if err := db.PutEntry(t.Context(), e, 0); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if status, text := s.do("GET", "/api/v1/runs", "", use); status != 401 || !strings.Contains(text, `"expired-token"`) {
 		t.Errorf("%d %s", status, text)

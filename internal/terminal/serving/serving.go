@@ -53,6 +53,9 @@ func Open(p *app.Process, opts Options) (g *gateway.Gateway, file string, err er
 		wait = portWait
 	}
 	opts.State, opts.Token = p.Dirs.State, os.Getenv(gateway.TokenVariable)
+	if opts.Shared, err = p.Runs.OpenShared(); err != nil {
+		return nil, "", err
+	}
 	if g, err = openGateway(opts.Settings, wait); err != nil {
 		return nil, "", err
 	}
