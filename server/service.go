@@ -15,7 +15,6 @@ import (
 	"raddle.dev/internal/process/app"
 	"raddle.dev/internal/storage/entries"
 	"raddle.dev/internal/storage/runs"
-	"raddle.dev/memory"
 )
 
 // Options say how a service works. The zero value works.
@@ -49,7 +48,7 @@ type Service struct {
 	triggers     *triggerWork
 	health       storeHealth
 
-	shared  memory.Store // what all servers of the store know
+	shared  entries.Store // what all servers of the store know
 	keys    entries.Table[keyEntry]
 	keyed   keyedLock // one start with an idempotency key at a time
 	answers answering
@@ -113,8 +112,8 @@ func New(p *app.Process, o Options) (*Service, error) {
 // Process returns the process whose runs the service drives.
 func (s *Service) Process() *app.Process { return s.process }
 
-// Shared returns the store of what all servers of the store of runs know, whichever of them a client asks.
-func (s *Service) Shared() memory.Store { return s.shared }
+// SharedStore returns the store of what all servers of the store of runs know, whichever of them a client asks.
+func (s *Service) SharedStore() entries.Store { return s.shared }
 
 // Totals returns what the service has counted since it was started.
 func (s *Service) Totals() *Totals { return &s.totals }

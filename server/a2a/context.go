@@ -42,7 +42,7 @@ const contextLife = 400 * 24 * time.Hour
 type contextNotes struct{ table entries.Table[string] }
 
 func openContexts(s *server.Service) contextNotes {
-	return contextNotes{entries.NewTable[string](s.Shared(), "a2a")}
+	return contextNotes{entries.NewTable[string](s.SharedStore(), "a2a")}
 }
 
 // saveContext notes the context of a run.

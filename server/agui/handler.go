@@ -26,7 +26,7 @@ type handler struct {
 
 // NewHandler returns the handler of POST /agui/{agent}. It checks no token.
 func NewHandler(s *server.Service) http.Handler {
-	h := &handler{service: s, threads: threadNotes{entries.NewTable[threadNote](s.Shared(), "agui")}}
+	h := &handler{service: s, threads: threadNotes{entries.NewTable[threadNote](s.SharedStore(), "agui")}}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /agui/{agent}", h.serveRun)
 	return mux

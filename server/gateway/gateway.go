@@ -13,7 +13,7 @@ import (
 	"unicode/utf8"
 
 	"raddle.dev/internal/base/failure"
-	"raddle.dev/memory"
+	"raddle.dev/internal/storage/entries"
 	"raddle.dev/server"
 )
 
@@ -31,7 +31,7 @@ type Settings struct {
 	UserHeader string
 
 	State  string       // state directory of raddle
-	Shared memory.Store // what all servers of a store know: tokens and log-ins
+	Shared entries.Store // what all servers of a store know: tokens and log-ins
 	Token  string       // replaces the first token; "": that of the state directory
 	Limits TokenLimits  // of each token
 }

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"raddle.dev/internal/storage/entries"
-	"raddle.dev/memory"
 )
 
 // The times of log-ins.
@@ -28,7 +27,7 @@ type Sessions struct {
 	codes entries.Table[bool]
 }
 
-func openSessions(st memory.Store) *Sessions {
+func openSessions(st entries.Store) *Sessions {
 	return &Sessions{begun: entries.NewTable[session](st, "sessions"), codes: entries.NewTable[bool](st, "codes")}
 }
 

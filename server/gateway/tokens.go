@@ -17,7 +17,6 @@ import (
 	"raddle.dev/internal/base/failure"
 	"raddle.dev/internal/base/pattern"
 	"raddle.dev/internal/storage/entries"
-	"raddle.dev/memory"
 	"raddle.dev/server"
 )
 
@@ -41,7 +40,7 @@ type Tokens struct {
 }
 
 // OpenTokens returns the tokens of a store and of the state directory of raddle.
-func OpenTokens(state string, st memory.Store) *Tokens {
+func OpenTokens(state string, st entries.Store) *Tokens {
 	return &Tokens{
 		dir:   filepath.Join(state, "serve"),
 		log:   openSecurityLog(state),

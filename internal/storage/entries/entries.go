@@ -14,15 +14,18 @@ import (
 // Root is the top of the namespaces of tables. No memory of users or applications is below it.
 const Root = "@raddle"
 
+// A Store is where tables are.
+type Store = memory.Store
+
 // A Table has values of a type, by their keys: entries of a namespace below [Root], each with the JSON of a value. It is
 // safe for concurrent use, also by several processes.
 type Table[T any] struct {
-	store     memory.Store
+	store     Store
 	namespace string
 }
 
 // NewTable returns the table at a path below [Root]. It reads and writes nothing.
-func NewTable[T any](st memory.Store, path ...string) Table[T] {
+func NewTable[T any](st Store, path ...string) Table[T] {
 	return Table[T]{st, memory.JoinPath(append([]string{Root}, path...)...)}
 }
 
