@@ -30,10 +30,10 @@ type Settings struct {
 	// proxy must remove the header from what it gets.
 	UserHeader string
 
-	State  string       // state directory of raddle
+	State  string        // state directory of raddle
 	Shared entries.Store // what all servers of a store know: tokens and log-ins
-	Token  string       // replaces the first token; "": that of the state directory
-	Limits TokenLimits  // of each token
+	Token  string        // replaces the first token; "": that of the state directory
+	Limits TokenLimits   // of each token
 }
 
 // A Gateway is an HTTP server around a service.
