@@ -134,7 +134,28 @@ func equalValues(want, got any) bool {
 			return true
 		}
 		parsed, err := jsonvalue.Parse([]byte(gotText))
-		return err == nil && jsonvalue.Equal(want, parsed)
+		return err == nil && equalJSON(want, parsed)
+	}
+	return equalJSON(want, got)
+}
+
+// equalJSON reports whether values are the same JSON. A number is the same however it is written, also inside of others.
+func equalJSON(want, got any) bool {
+	switch x := want.(type) {
+	case []any:
+		y, ok := got.([]any)
+		return ok && slices.EqualFunc(x, y, equalJSON)
+	case *jsonvalue.Object:
+		y, ok := got.(*jsonvalue.Object)
+		if !ok || x.Len() != y.Len() {
+			return false
+		}
+		for key, v := range x.All() {
+			if other, ok := y.Get(key); !ok || !equalJSON(v, other) {
+				return false
+			}
+		}
+		return true
 	}
 	a, isNumber := jsonvalue.AsFloat(want)
 	if b, ok := jsonvalue.AsFloat(got); isNumber && ok {

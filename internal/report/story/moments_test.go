@@ -140,7 +140,7 @@ func TestLinesOfTexts(t *testing.T) {
 		}
 	}
 	for took, want := range map[time.Duration]string{
-		0: "0.0 s", 140 * time.Millisecond: "0.1 s", 9900 * time.Millisecond: "9.9 s", 10 * time.Second: "10 s",
+		0: "0.0 s", 140 * time.Millisecond: "0.1 s", 9900 * time.Millisecond: "9.9 s", 9949 * time.Millisecond: "9.9 s", 9960 * time.Millisecond: "10 s", 10 * time.Second: "10 s",
 		59999 * time.Millisecond: "59 s", time.Minute: "1m00s", 2 * time.Hour: "2h00m",
 	} {
 		if got := FormatSeconds(took); got != want {

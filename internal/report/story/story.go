@@ -410,10 +410,10 @@ func tookText(m *runs.Moment) string {
 // FormatSeconds returns a duration for people: "0.1 s", "41 s", "2m05s".
 func FormatSeconds(d time.Duration) string {
 	switch {
-	case d < 10*time.Second:
+	case d < 9950*time.Millisecond: // what is more would be 10.0
 		return fmt.Sprintf("%.1f s", d.Seconds())
 	case d < time.Minute:
-		return fmt.Sprintf("%d s", int(d.Seconds()))
+		return fmt.Sprintf("%d s", max(10, int(d.Seconds())))
 	}
 	return wording.FormatDuration(d)
 }
