@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -15,6 +16,7 @@ import (
 	"raddle.dev/graph"
 	"raddle.dev/internal/base/failure"
 	"raddle.dev/internal/base/redact"
+	"raddle.dev/internal/base/wording"
 	"raddle.dev/internal/storage/mail"
 	"raddle.dev/internal/storage/runs"
 )
@@ -89,6 +91,27 @@ func (p *Process) SendEvent(ctx context.Context, req EventRequest, resume Contin
 	}
 	sent.Kept = len(e.Taken) == 0
 	return sent, failed
+}
+
+// FindNearEvent returns the name of an event that runs wait for and that someone may have meant who has sent another one;
+// "" if there is none.
+func (p *Process) FindNearEvent(ctx context.Context, name string) (string, error) {
+	box, err := p.openMail()
+	if err != nil {
+		return "", err
+	}
+	waits, err := box.ListWaits(ctx, "")
+	if err != nil {
+		return "", err
+	}
+	names := map[string]bool{}
+	for _, w := range waits {
+		names[w.Event] = true
+	}
+	if names[name] { // its runs want other data
+		return "", nil
+	}
+	return wording.FindNearest(name, slices.Sorted(maps.Keys(names))), nil
 }
 
 const (

@@ -47,9 +47,9 @@ func (b Box) events(name ...string) entries.Table[Event] {
 	return entries.NewTable[Event](b.Store, append([]string{eventsPart}, name...)...)
 }
 
-// waits returns the table of what waits for an event.
-func (b Box) waits(event string) entries.Table[Wait] {
-	return entries.NewTable[Wait](b.Store, waitsPart, event)
+// waits returns the table of what waits for an event; that of all waits without one.
+func (b Box) waits(event ...string) entries.Table[Wait] {
+	return entries.NewTable[Wait](b.Store, append([]string{waitsPart}, event...)...)
 }
 
 // A Letter is what another process asks of the drive of a run. Whoever has done it removes it.
@@ -207,8 +207,11 @@ func (b Box) RemoveWait(ctx context.Context, w *Wait) error {
 	return err
 }
 
-// ListWaits returns the questions that may wait for an event with a name, by run. Whether they still wait says the
-// journal of the run.
+// ListWaits returns the questions that may wait for an event with a name, by run; with an empty name, for any. Whether
+// they still wait says the journal of the run.
 func (b Box) ListWaits(ctx context.Context, event string) ([]Wait, error) {
+	if event == "" {
+		return b.waits().ListValues(ctx)
+	}
 	return b.waits(event).ListValues(ctx)
 }

@@ -77,9 +77,17 @@ func runEventsSend(ctx context.Context, con *console.Console, p *app.Process, ho
 	if err != nil {
 		return err
 	}
+	near := ""
+	if sent.Kept && len(sent.Started) == 0 {
+		if near, err = p.FindNearEvent(ctx, sent.Name); err != nil {
+			return err
+		}
+	}
 	return con.PrintResult(opts.output, sent, func() string {
 		text := "taken by run " + strings.Join(sent.Runs, ", ")
 		switch {
+		case near != "":
+			text = "no run waits for it, but one waits for " + near + "; it is kept for the first one that does"
 		case sent.Kept:
 			text = "no run waits for it; it is kept for the first one that does"
 		case sent.Again:
