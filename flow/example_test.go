@@ -141,7 +141,7 @@ nodes:
 		fmt.Println(err)
 		return
 	}
-	for _, list := range [][]strictyaml.Finding{f.Findings, check.ValidateFile(f, check.Context{}), check.ProvePlaceholders(f), check.AdviseFile(f)} {
+	for _, list := range [][]strictyaml.Finding{f.Findings, check.ValidateFile(f, check.Context{}), check.ProvePlaceholders(f), check.AdviseFile(f, nil)} {
 		for _, found := range list {
 			fmt.Println(found)
 		}

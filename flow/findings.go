@@ -17,7 +17,7 @@ func (a *Agent) ListFindings() []strictyaml.Finding {
 	network := a.File.BuildNetwork()
 	for _, n := range a.File.Nodes {
 		if b, is := n.Body.(*scriptNode); is && n.Targets == nil {
-			network.AddChosen(n.ID, b.chosenTargets(a.Dir, n))
+			network.AddChosen(n.ID, b.chosenTargets(a, n))
 		}
 	}
 	seen := network.ReachableFromEntries(a.File)

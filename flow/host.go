@@ -75,6 +75,9 @@ type Host struct {
 	Redactor  Redactor     // removes secrets from texts; nil: one that knows the agents' own secrets
 	Strict    bool         // unknown keys are errors
 	Log       *slog.Logger // nil: no log
+	// Unsaved are texts that an editor has not saved yet, by the absolute paths of their files: definitions of agents and
+	// scripts are read from here first. Nothing runs them.
+	Unsaved map[string][]byte
 
 	kinds spec.Kinds // the types of nodes; nil: graphKinds
 }
@@ -296,7 +299,7 @@ func (h *Host) childEnviron() []string {
 // checkContext returns what the validator knows about the environment.
 func (h *Host) checkContext(dir string, tools *Toolset) check.Context {
 	k := check.Context{Dir: dir, Workspace: h.Workspace, AgentDirs: h.searchFrom(dir), Loaded: !h.Offline,
-		Tools: tools.toolNames(), Servers: tools.Servers, Skills: slices.Concat(h.Skills.Installed, check.InstalledSkills(dir)), VisibleSkills: h.Skills.Visible, NoSkills: h.Skills.Off}
+		Unsaved: h.Unsaved, Tools: tools.toolNames(), Servers: tools.Servers, Skills: slices.Concat(h.Skills.Installed, check.InstalledSkills(dir)), VisibleSkills: h.Skills.Visible, NoSkills: h.Skills.Off}
 	k.ModelHint = h.modelHint
 	k.Model = func(id string) bool { return h.Models == nil || h.Override != "" || h.Models.IsKnown(dir, id) }
 	return k

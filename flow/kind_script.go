@@ -64,7 +64,7 @@ func (b *scriptNode) Checks() check.Checks {
 }
 
 func (b *scriptNode) checkFile(c *check.Checker, n *spec.Node) {
-	if path := scriptPath(c.Context.Dir, b.script); !check.FileExists(path) {
+	if path := scriptPath(c.Context.Dir, b.script); !c.Context.HasFile(path) {
 		c.Add(strictyaml.Finding{Severity: strictyaml.SeverityError, Code: "script-missing", Node: n.ID, Message: fmt.Sprintf("Script file not found: '%s'", path),
 			Fix: suggestScript(path), Pos: n.At("script")})
 		return
@@ -103,14 +103,9 @@ func (b *scriptNode) checkWorkingDir(c *check.Checker, n *spec.Node) {
 	if b.workingDir != "" || c.File.WorkingDir != "" || c.Context.Workspace == "" || c.Context.Workspace == c.Context.Dir {
 		return
 	}
-	file, err := plainfile.Open(scriptPath(c.Context.Dir, b.script))
+	text, err := readScript(scriptPath(c.Context.Dir, b.script), c.Context.Unsaved)
 	if err != nil {
 		return // it is reported as missing
-	}
-	defer file.Close()
-	text, err := io.ReadAll(io.LimitReader(file, longestScript))
-	if err != nil {
-		return
 	}
 	for line := range strings.Lines(string(text)) {
 		if strings.HasPrefix(strings.TrimSpace(line), "#") {
@@ -123,6 +118,19 @@ func (b *scriptNode) checkWorkingDir(c *check.Checker, n *spec.Node) {
 			}
 		}
 	}
+}
+
+// readScript returns the beginning of a script, or of its unsaved text.
+func readScript(path string, unsaved map[string][]byte) ([]byte, error) {
+	if text, ok := unsaved[path]; ok {
+		return text[:min(len(text), longestScript)], nil
+	}
+	file, err := plainfile.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return io.ReadAll(io.LimitReader(file, longestScript))
 }
 
 // scriptExtensions are the extensions that decide how a script is run.

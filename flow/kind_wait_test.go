@@ -198,7 +198,7 @@ func TestWaitingIsChecked(t *testing.T) {
 		t.Fatal(err)
 	}
 	var codes []string
-	for _, found := range append(append(check.ValidateFile(f, check.Context{Loaded: true}), check.ProvePlaceholders(f)...), check.AdviseFile(f)...) {
+	for _, found := range append(append(check.ValidateFile(f, check.Context{Loaded: true}), check.ProvePlaceholders(f)...), check.AdviseFile(f, nil)...) {
 		codes = append(codes, found.Code)
 	}
 	if got := strings.Join(codes, " "); got != "unknown-target template-unassigned deadline-answer deadline-fail" {

@@ -100,7 +100,7 @@ func (l *loader) loadAgent(s loadContext) (*Agent, error) {
 	if a := l.agents[s]; a != nil {
 		return a, nil
 	}
-	text, err := readDefinition(name, s.dir)
+	text, err := l.host.readDefinition(name, s.dir)
 	if err != nil {
 		return nil, &LoadError{Agent: name, err: err}
 	}
@@ -108,7 +108,7 @@ func (l *loader) loadAgent(s loadContext) (*Agent, error) {
 	if s.member || s.nonInteractive {
 		a.host = l.nonInteractive
 	}
-	if check.FileExists(filepath.Join(s.dir, configFile)) {
+	if l.host.hasFile(filepath.Join(s.dir, configFile)) {
 		if s == l.root && len(l.host.Templates) > 0 {
 			return nil, &LoadError{Agent: name, err: spec.Errorf("agent '%s' has a config.yaml, and no nodes with prompts that could be replaced", name)}
 		}
@@ -219,14 +219,14 @@ func findItem(m strictyaml.Mapping, field, text string) strictyaml.Pos {
 }
 
 // readDefinition reads the only definition file of an agent directory.
-func readDefinition(name, dir string) ([]byte, error) {
+func (h *Host) readDefinition(name, dir string) ([]byte, error) {
 	path := filepath.Join(dir, graphFile)
 	config := filepath.Join(dir, configFile)
-	switch isGraph, isConfig := check.FileExists(path), check.FileExists(config); {
+	switch isGraph, isConfig := h.hasFile(path), h.hasFile(config); {
 	case isGraph && isConfig:
 		return nil, spec.Errorf("Agent '%s' has both config.yaml and graph.yaml. A graph agent is defined by graph.yaml alone; a normal agent by config.yaml alone. Remove one of the two files.", name)
 	case isConfig:
-		text, err := readFile(config)
+		text, err := h.readFile(config)
 		if err != nil {
 			return nil, spec.Errorf("Failed to read agent config file at '%s': %w", config, err)
 		}
@@ -236,7 +236,7 @@ func readDefinition(name, dir string) ([]byte, error) {
 	case !isGraph:
 		return nil, spec.Errorf("Agent '%s' has neither a config.yaml nor a graph.yaml at '%s'", name, dir)
 	}
-	text, err := readFile(path)
+	text, err := h.readFile(path)
 	if err != nil {
 		return nil, spec.Errorf("Failed to load graph.yaml for agent '%s': Failed to read graph file at '%s': %w", name, path, err)
 	}
@@ -244,7 +244,18 @@ func readDefinition(name, dir string) ([]byte, error) {
 }
 
 // readFile reads a file, but not one that is far too large. Parse checks the exact size.
-func readFile(path string) ([]byte, error) { return plainfile.Read(path, 2*strictyaml.MaxFileSize) }
+func (h *Host) readFile(path string) ([]byte, error) {
+	if text, ok := h.Unsaved[path]; ok {
+		return text, nil
+	}
+	return plainfile.Read(path, 2*strictyaml.MaxFileSize)
+}
+
+// hasFile reports whether there is something at a path, or an unsaved text.
+func (h *Host) hasFile(path string) bool {
+	_, ok := h.Unsaved[path]
+	return ok || check.FileExists(path)
+}
 
 // applyGraphEnvironment applies the environment's values for this agent. The error names every value that
 // cannot be used.
@@ -405,7 +416,7 @@ func collectFindings(a *Agent) []strictyaml.Finding {
 	findings = append(findings, check.ValidateFile(a.File, a.host.checkContext(a.Dir, a.Tools))...)
 	findings = slices.Concat(findings, toolFindings(a), skillFindings(a), hookFindings(a))
 	findings = append(findings, check.ProvePlaceholders(a.File)...)
-	findings = append(findings, check.AdviseFile(a.File)...)
+	findings = append(findings, check.AdviseFile(a.File, a.host.Unsaved)...)
 	for _, n := range a.File.Nodes {
 		if asks, is := n.Body.(*llmNode); is {
 			findings = append(findings, checkEffort(a, n.ID, asks.model, asks.reasoningEffort, n.At("reasoning_effort"))...)

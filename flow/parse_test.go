@@ -360,7 +360,7 @@ func TestParseHostileSizes(t *testing.T) {
 		if f, err := ParseGraph("g", []byte(text)); err == nil {
 			check.ValidateFile(f, check.Context{Loaded: true})
 			check.ProvePlaceholders(f)
-			check.AdviseFile(f)
+			check.AdviseFile(f, nil)
 		} else if !errors.As(err, new(*spec.ParseError)) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -399,7 +399,7 @@ func FuzzLoad(f *testing.F) {
 			}
 			findings = bad.Findings
 		} else {
-			findings = slices.Concat(file.Findings, check.ValidateFile(file, check.Context{Loaded: true}), check.ProvePlaceholders(file), check.AdviseFile(file))
+			findings = slices.Concat(file.Findings, check.ValidateFile(file, check.Context{Loaded: true}), check.ProvePlaceholders(file), check.AdviseFile(file, nil))
 		}
 		for _, found := range findings {
 			if found.Pos.Line < 1 || found.Pos.Col < 1 || found.Pos.File != "graph.yaml" || found.Message == "" || found.Code == "" {
@@ -433,7 +433,7 @@ func BenchmarkCheck(b *testing.B) {
 	for b.Loop() {
 		check.ValidateFile(f, check.Context{Loaded: true})
 		check.ProvePlaceholders(f)
-		check.AdviseFile(f)
+		check.AdviseFile(f, nil)
 	}
 }
 

@@ -266,7 +266,7 @@ func checkText(t *testing.T, text string) (*Agent, []strictyaml.Finding) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return a, slices.Concat(a.Findings, check.AdviseFile(a.File))
+	return a, slices.Concat(a.Findings, check.AdviseFile(a.File, nil))
 }
 
 // The value of a branch's output_schema is what is collected, also if a property has the name of output_key, or state_updates choose a part.

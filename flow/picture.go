@@ -223,7 +223,7 @@ func pictureEdges(a *Agent, n *spec.Node) (list []graph.EdgeInfo) {
 		}
 	}
 	if b, ok := n.Body.(*scriptNode); ok {
-		for _, to := range b.chosenTargets(a.Dir, n) {
+		for _, to := range b.chosenTargets(a, n) {
 			if !slices.Contains(n.Next, to) && a.File.Node(to) != nil {
 				add(to, "", graph.EdgeRoute)
 			}

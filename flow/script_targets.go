@@ -1,7 +1,6 @@
 package flow
 
 import (
-	"io"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -11,7 +10,6 @@ import (
 	"raddle.dev/flow/check"
 	"raddle.dev/flow/spec"
 	"raddle.dev/internal/base/pattern"
-	"raddle.dev/internal/base/plainfile"
 	"raddle.dev/internal/base/strictyaml"
 )
 
@@ -35,15 +33,10 @@ var (
 // findScriptTargets returns the nodes that a script names literally in _next, each once, in the order of the text. It
 // finds objects of JSON, Python and JavaScript, both values of a choice on one line, and the texts that bash assigns to
 // a variable. What a script computes is not found.
-func findScriptTargets(path string) []scriptTarget {
-	file, err := plainfile.Open(path)
+func findScriptTargets(path string, unsaved map[string][]byte) []scriptTarget {
+	data, err := readScript(path, unsaved)
 	if err != nil {
 		return nil // it is reported as missing
-	}
-	defer file.Close()
-	data, err := io.ReadAll(io.LimitReader(file, longestScript))
-	if err != nil {
-		return nil
 	}
 	var found []scriptTarget
 	add := func(node, line string, number, at int) {
@@ -104,12 +97,12 @@ func findAssignments(line, variable string) (list [][2]int) {
 
 // chosenTargets returns the nodes that a script node may choose: those that it declares, otherwise those that its
 // script names.
-func (b *scriptNode) chosenTargets(dir string, n *spec.Node) []string {
+func (b *scriptNode) chosenTargets(a *Agent, n *spec.Node) []string {
 	if n.Targets != nil {
 		return n.Targets
 	}
 	var names []string
-	for _, t := range findScriptTargets(scriptPath(dir, b.script)) {
+	for _, t := range findScriptTargets(scriptPath(a.Dir, b.script), a.host.Unsaved) {
 		names = append(names, t.node)
 	}
 	return names
@@ -117,7 +110,7 @@ func (b *scriptNode) chosenTargets(dir string, n *spec.Node) []string {
 
 // adviseTargets compares the nodes that a script names with those that exist, and with the declared ones.
 func (b *scriptNode) adviseTargets(a *check.Adviser, n *spec.Node) {
-	for _, t := range findScriptTargets(scriptPath(filepath.Dir(a.File.Path), b.script)) {
+	for _, t := range findScriptTargets(scriptPath(filepath.Dir(a.File.Path), b.script), a.Unsaved) {
 		switch {
 		case a.File.Node(t.node) == nil:
 			a.WarnAt(n, t.pos, "script-target", "the script names the node '"+t.node+"' in `_next`, which does not exist", "name a node of the graph")

@@ -31,7 +31,7 @@ func TestScriptTargets(t *testing.T) {
 			t.Fatal(err)
 		}
 		var got []string
-		for _, target := range findScriptTargets(path) {
+		for _, target := range findScriptTargets(path, nil) {
 			at := target.pos.String()
 			got = append(got, target.node+" "+strings.TrimPrefix(at, path+":"))
 		}

@@ -10,10 +10,11 @@ import (
 
 // AdviseFile reports what the file format allows but is probably a mistake: nodes
 // that always fail, settings without effect, and placeholders that never have a
-// value. All findings are warnings.
-func AdviseFile(f *spec.File) []strictyaml.Finding {
+// value. Texts of unsaved count instead of the files at their paths. All findings are warnings.
+func AdviseFile(f *spec.File, unsaved map[string][]byte) []strictyaml.Finding {
 	a := &Adviser{
 		File:    f,
+		Unsaved: unsaved,
 		Report:  strictyaml.Report{Class: strictyaml.ClassAdvice},
 		reached: reachableNodes(f),
 		keys:    settableKeys(f),
@@ -37,6 +38,7 @@ func AdviseFile(f *spec.File) []strictyaml.Finding {
 type Adviser struct {
 	strictyaml.Report
 	File    *spec.File
+	Unsaved map[string][]byte // texts that count instead of the files at their paths
 	text    *locator
 	reached map[string]bool // nodes that a run can reach; all of them if a script can be reached
 	keys    map[string]bool // that the caller, initial_state or a node is known to set

@@ -270,7 +270,7 @@ func findingsText(dir string, graph []byte) string {
 		}
 		return b.String()
 	}
-	for _, list := range [][]strictyaml.Finding{f.Findings, check.ValidateFile(f, check.Context{Dir: dir}), check.ProvePlaceholders(f), check.AdviseFile(f)} {
+	for _, list := range [][]strictyaml.Finding{f.Findings, check.ValidateFile(f, check.Context{Dir: dir}), check.ProvePlaceholders(f), check.AdviseFile(f, nil)} {
 		for _, found := range list {
 			b.WriteString(string(found.Class) + "/" + found.Code + " " + found.String() + "\n")
 		}

@@ -23,6 +23,8 @@ type Context struct {
 	// Workspace is the directory in which scripts run that do not run in Dir;
 	// if empty, it is unknown.
 	Workspace string
+	// Unsaved are texts that count instead of the files at their paths.
+	Unsaved map[string][]byte
 
 	// Loaded says that an agent is loaded and the fields below are complete. If
 	// not set, they are ignored and names are not checked.
@@ -66,6 +68,12 @@ func (k Context) FindAgent(name string) (found, defined bool) {
 		}
 	}
 	return found, false
+}
+
+// HasFile reports whether there is something at a path, or an unsaved text.
+func (k Context) HasFile(path string) bool {
+	_, ok := k.Unsaved[path]
+	return ok || FileExists(path)
 }
 
 // FileExists reports whether there is a file or a directory at a path.

@@ -85,7 +85,7 @@ func TestAdviceAboutMaps(t *testing.T) {
 	} {
 		text := strings.Replace(mapGraph, tt.old, tt.now, 1)
 		var got []string
-		for _, f := range check.AdviseFile(mustParse(t, text)) {
+		for _, f := range check.AdviseFile(mustParse(t, text), nil) {
 			got = append(got, f.Code)
 		}
 		if codes := strings.Join(got, " "); codes != tt.want {

@@ -25,7 +25,7 @@ func TestNearPlaceholders(t *testing.T) {
 	} {
 		file := mustParse(t, fmt.Sprintf("name: g\nstart: a\ninitial_state: {x: 1, y: 2, list: [1], dash-key: 1, odd key: 1}\nnodes:\n  a: {type: end, output: %q}\n", text))
 		var got []string
-		for _, f := range check.AdviseFile(file) {
+		for _, f := range check.AdviseFile(file, nil) {
 			if f.Code == "template-literal" {
 				got = append(got, f.Hint)
 			}

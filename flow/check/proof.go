@@ -87,7 +87,8 @@ type miss struct {
 	via  int // the map node that runs the reader as its branch, or -1
 }
 
-func newProver(f *spec.File) *prover {
+// newProver returns a prover for the keys that the file's strict fields read, and for others.
+func newProver(f *spec.File, others ...string) *prover {
 	p := &prover{
 		Report: strictyaml.Report{Class: strictyaml.ClassProof},
 		f:      f, index: map[string]int{}, keyAt: map[string]int{}, exits: make([][]exit, len(f.Nodes)), free: make([]bool, len(f.Nodes)),
@@ -95,6 +96,10 @@ func newProver(f *spec.File) *prover {
 	p.settable = settableKeys(f)
 	for i, n := range f.Nodes {
 		p.index[n.ID] = i
+	}
+	for _, key := range others {
+		p.keyAt[key] = len(p.keys)
+		p.keys = append(p.keys, key)
 	}
 	for i, n := range f.Nodes {
 		p.exits[i] = p.exitsOf(n)

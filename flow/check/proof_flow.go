@@ -18,13 +18,7 @@ func (p *prover) findMisses() {
 	if len(p.keys) == 0 {
 		return
 	}
-	count := (len(p.keys) + 63) / 64
-	for kind, sets := range p.sets {
-		p.bySet[kind] = make([][]setKey, count)
-		for _, s := range sets {
-			p.bySet[kind][s.key/64] = append(p.bySet[kind][s.key/64], s)
-		}
-	}
+	count := p.groupSets()
 	readers := make([][]read, count)
 	for _, r := range p.reads {
 		readers[r.key/64] = append(readers[r.key/64], r)
@@ -55,6 +49,18 @@ func (p *prover) findMisses() {
 			Message: fmt.Sprintf("more than %d placeholders have no value on some path; the rest is not listed", maxProof),
 		})
 	}
+}
+
+// groupSets fills bySet, and returns how many groups there are.
+func (p *prover) groupSets() int {
+	count := (len(p.keys) + 63) / 64
+	for kind, sets := range p.sets {
+		p.bySet[kind] = make([][]setKey, count)
+		for _, s := range sets {
+			p.bySet[kind][s.key/64] = append(p.bySet[kind][s.key/64], s)
+		}
+	}
+	return count
 }
 
 // checkRead records a read without a value, either in a node itself or in a node

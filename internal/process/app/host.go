@@ -196,6 +196,8 @@ type LoadRequest struct {
 	Variables map[string]string // of the agent, set by the caller
 
 	Mode permission.Mode // empty: edits
+
+	Unsaved map[string][]byte // texts of an editor, as flow.Host has them
 }
 
 // Load reads and checks an agent. It calls no model and needs no key.
@@ -222,6 +224,7 @@ func (p *Process) loadWithHost(l LoadRequest) (*flow.Agent, flow.Host, error) {
 	if err != nil {
 		return nil, host, err
 	}
+	host.Unsaved = l.Unsaved
 	a, err := flow.Load(place.Dir, host)
 	return a, host, err
 }

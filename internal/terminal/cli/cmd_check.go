@@ -2,15 +2,13 @@ package cli
 
 import (
 	"context"
-	"errors"
 
 	"github.com/spf13/cobra"
 
-	"raddle.dev/flow"
-	"raddle.dev/flow/spec"
 	"raddle.dev/internal/base/strictyaml"
 	"raddle.dev/internal/base/term"
 	"raddle.dev/internal/base/wording"
+	"raddle.dev/internal/process/agentcheck"
 	"raddle.dev/internal/process/app"
 	"raddle.dev/internal/terminal/console"
 	"raddle.dev/internal/terminal/ending"
@@ -42,27 +40,15 @@ No model is called, and no key is needed. The exit code is 3 if there are errors
 	return cmd
 }
 
-// checkReport holds the findings about one agent.
-type checkReport struct {
-	Agent    string               `json:"agent"`
-	Dir      string               `json:"dir"`
-	OK       bool                 `json:"ok"`
-	Errors   int                  `json:"errors"`
-	Warnings int                  `json:"warnings"`
-	Error    string               `json:"error,omitempty"` // error of a file that cannot be loaded
-	Findings []strictyaml.Finding `json:"findings"`
-	err      error
-}
-
 func runCheck(ctx context.Context, con *console.Console, p *app.Process, opts checkOptions, args []string) error {
-	var all []checkReport
+	var all []agentcheck.Report
 	ok := true
 	for _, name := range args {
 		place, err := p.FindAgent(name)
 		if err != nil {
 			return err
 		}
-		c := checkAgent(ctx, p, place, opts.strict)
+		c := agentcheck.Check(ctx, p, place, agentcheck.Options{Strict: opts.strict, Syntax: true})
 		all = append(all, c)
 		ok = ok && c.OK
 		if opts.output == console.FormatText {
@@ -71,8 +57,8 @@ func runCheck(ctx context.Context, con *console.Console, p *app.Process, opts ch
 	}
 	if opts.output == console.FormatJSON {
 		err := con.PrintJSON(struct {
-			OK     bool          `json:"ok"`
-			Agents []checkReport `json:"agents"`
+			OK     bool                `json:"ok"`
+			Agents []agentcheck.Report `json:"agents"`
 		}{ok, all})
 		if err != nil {
 			return err
@@ -84,72 +70,15 @@ func runCheck(ctx context.Context, con *console.Console, p *app.Process, opts ch
 	return nil
 }
 
-// checkAgent checks one agent. What can never work is an error, although a run would start.
-func checkAgent(ctx context.Context, p *app.Process, place app.Place, strict bool) checkReport {
-	c := checkReport{Agent: place.Name, Dir: place.Dir, Findings: []strictyaml.Finding{}}
-	agent, err := p.Load(app.LoadRequest{Agent: place.Dir, Strict: strict})
-	if err == nil {
-		for _, a := range agent.Agents() { // also the agents that it runs
-			c.Findings = append(c.Findings, a.ListFindings()...)
-			c.Findings = append(c.Findings, p.Tools.CheckSyntax(ctx, a)...)
-		}
-		c.Findings = append(c.Findings, findRunFaults(agent)...)
-		for _, unset := range p.Models.ListUnset(agent.Models()) {
-			c.Findings = append(c.Findings, strictyaml.Finding{Severity: strictyaml.SeverityWarning, Class: strictyaml.ClassValidate, Code: "unset-variable",
-				Message: unset.Text(), Hint: "a call fails until " + unset.Name + " is set", Pos: unset.Pos})
-		}
-		if err := p.Models.CheckCallable(agent); err != nil {
-			c.Findings = append(c.Findings, strictyaml.Finding{Severity: strictyaml.SeverityError, Class: strictyaml.ClassValidate, Code: "no-model",
-				Message: err.Error(), Pos: agent.At("model")})
-		}
-	} else {
-		c.err, c.Error = err, err.Error()
-		c.Findings = append(c.Findings, ending.FindingsOf(err)...)
-	}
-	for i := range c.Findings {
-		f := &c.Findings[i]
-		if f.Certain { // a run starts, and fails there
-			f.Severity = strictyaml.SeverityError
-		}
-		switch f.Severity {
-		case strictyaml.SeverityError:
-			c.Errors++
-		case strictyaml.SeverityWarning:
-			c.Warnings++
-		}
-	}
-	if c.err != nil && c.Errors == 0 {
-		c.Errors++
-	}
-	c.OK = c.Errors == 0
-	return c
-}
-
-// findRunFaults returns why a valid agent could not run. A model or a variable that is not set
-// yet is not an error of its file.
-func findRunFaults(a *flow.Agent) []strictyaml.Finding {
-	_, err := a.CompileGraph()
-	var (
-		refused *spec.ValidationError
-		model   *flow.MissingModelError
-		needs   *flow.VariablesError
-	)
-	switch {
-	case err == nil || errors.As(err, &refused) || errors.As(err, &model) || errors.As(err, &needs) || strictyaml.HasErrors(a.Findings):
-		return nil
-	}
-	return []strictyaml.Finding{{Severity: strictyaml.SeverityError, Class: strictyaml.ClassValidate, Code: "no-graph", Message: err.Error(), Pos: strictyaml.Pos{File: a.Path()}}}
-}
-
 // printChecked writes the findings of an agent, and a summary line.
-func printChecked(con *console.Console, p *app.Process, c *checkReport) {
+func printChecked(con *console.Console, p *app.Process, c *agentcheck.Report) {
 	out := con.Out
 	look := ending.LookAtFindings(p, out.Colors)
 	for _, f := range c.Findings {
 		out.PrintText(look.FormatFinding(f) + "\n" + look.FormatExcerpt(f))
 	}
-	if c.err != nil && !strictyaml.HasErrors(c.Findings) {
-		out.PrintText(term.OneLine(p.Dirs.ShortPath(c.Dir)) + ": " + out.Paint(term.Red, "error:") + " " + c.err.Error())
+	if c.Err != nil && !strictyaml.HasErrors(c.Findings) {
+		out.PrintText(term.OneLine(p.Dirs.ShortPath(c.Dir)) + ": " + out.Paint(term.Red, "error:") + " " + c.Err.Error())
 	}
 	if con.Quiet {
 		return

@@ -16,7 +16,6 @@ import (
 	"raddle.dev/graph"
 	"raddle.dev/internal/base/failure"
 	"raddle.dev/internal/base/pattern"
-	"raddle.dev/internal/base/strictyaml"
 	"raddle.dev/internal/base/term"
 	"raddle.dev/internal/base/term/excerpt"
 	"raddle.dev/internal/base/wording"
@@ -177,7 +176,7 @@ func PrintError(con *console.Console, p *app.Process, err error) {
 		b.WriteString(con.Screen.Paint(term.Red, "raddle: "))
 	}
 	defer func() { con.Headed = false }()
-	if list := FindingsOf(err); len(list) > 0 {
+	if list := app.FindingsOf(err); len(list) > 0 {
 		b.WriteString(faultsHeading(err) + "\n")
 		for _, f := range list {
 			look := LookAtFindings(p, con.Screen.Colors)
@@ -221,27 +220,6 @@ func NextStep(p *app.Process, err error) string {
 	return ""
 }
 
-// FindingsOf returns the findings with positions that an error contains.
-func FindingsOf(err error) []strictyaml.Finding {
-	var (
-		load    *flow.LoadError
-		refused *spec.ValidationError
-		strict  *app.StrictError
-		list    strictyaml.Lister
-	)
-	switch {
-	case errors.As(err, &load):
-		return load.Findings
-	case errors.As(err, &refused):
-		return refused.Findings
-	case errors.As(err, &strict):
-		return strict.Findings
-	case errors.As(err, &list):
-		return list.ListFindings()
-	}
-	return nil
-}
-
 // faultsHeading returns the first line above the findings of a file.
 func faultsHeading(err error) string {
 	parts := failure.Split(err)
@@ -252,7 +230,7 @@ func faultsHeading(err error) string {
 	if first, _, more := strings.Cut(parts[0], ":\n"); more {
 		return first + ":"
 	}
-	list := FindingsOf(err)
+	list := app.FindingsOf(err)
 	if strings.Contains(parts[0], list[0].Message) {
 		return "errors in " + filepath.Base(list[0].Pos.File) + ":"
 	}
