@@ -13,10 +13,10 @@ import (
 	"raddle.dev/internal/base/strictyaml"
 )
 
-// A scriptTarget is a node that the text of a script names in _next.
-type scriptTarget struct {
-	node string
-	pos  strictyaml.Pos // in the script
+// A ScriptTarget is a node that the text of a script names in _next.
+type ScriptTarget struct {
+	Node string
+	Pos  strictyaml.Pos // in the script
 }
 
 // nextValue matches the place where a script gives _next its value: as a member of an object, an assignment or an
@@ -30,18 +30,19 @@ var (
 	choiceTarget   = pattern.CompileLater(`(?:\belse\s+|[?:]\s*)["']([A-Za-z0-9_][A-Za-z0-9_.-]*)["']`)
 )
 
-// findScriptTargets returns the nodes that a script names literally in _next, each once, in the order of the text. It
+// findScriptTargets returns the nodes that a script names literally in _next, in the order of the text. It
 // finds objects of JSON, Python and JavaScript, both values of a choice on one line, and the texts that bash assigns to
 // a variable. What a script computes is not found.
-func findScriptTargets(path string, unsaved map[string][]byte) []scriptTarget {
+func findScriptTargets(path string, unsaved map[string][]byte) []ScriptTarget {
 	data, err := readScript(path, unsaved)
 	if err != nil {
 		return nil // it is reported as missing
 	}
-	var found []scriptTarget
+	var found []ScriptTarget
 	add := func(node, line string, number, at int) {
-		if !slices.ContainsFunc(found, func(t scriptTarget) bool { return t.node == node }) {
-			found = append(found, scriptTarget{node, strictyaml.Pos{File: path, Line: number, Col: 1 + utf8.RuneCountInString(line[:at])}})
+		target := ScriptTarget{node, strictyaml.Pos{File: path, Line: number, Col: 1 + utf8.RuneCountInString(line[:at])}}
+		if !slices.Contains(found, target) {
+			found = append(found, target)
 		}
 	}
 	lines := strings.Split(string(data), "\n")
@@ -95,6 +96,19 @@ func findAssignments(line, variable string) (list [][2]int) {
 	return list
 }
 
+// ScriptTargets returns where the scripts of the agent's nodes name nodes in _next, as literal texts.
+func (a *Agent) ScriptTargets() (list []ScriptTarget) {
+	if a.File == nil {
+		return nil
+	}
+	for _, n := range a.File.Nodes {
+		if b, is := n.Body.(*scriptNode); is {
+			list = append(list, findScriptTargets(scriptPath(a.Dir, b.script), a.host.Unsaved)...)
+		}
+	}
+	return list
+}
+
 // chosenTargets returns the nodes that a script node may choose: those that it declares, otherwise those that its
 // script names.
 func (b *scriptNode) chosenTargets(a *Agent, n *spec.Node) []string {
@@ -103,19 +117,24 @@ func (b *scriptNode) chosenTargets(a *Agent, n *spec.Node) []string {
 	}
 	var names []string
 	for _, t := range findScriptTargets(scriptPath(a.Dir, b.script), a.host.Unsaved) {
-		names = append(names, t.node)
+		names = appendNew(names, t.Node)
 	}
 	return names
 }
 
 // adviseTargets compares the nodes that a script names with those that exist, and with the declared ones.
 func (b *scriptNode) adviseTargets(a *check.Adviser, n *spec.Node) {
+	seen := map[string]bool{}
 	for _, t := range findScriptTargets(scriptPath(filepath.Dir(a.File.Path), b.script), a.Unsaved) {
+		if seen[t.Node] {
+			continue
+		}
+		seen[t.Node] = true
 		switch {
-		case a.File.Node(t.node) == nil:
-			a.WarnAt(n, t.pos, "script-target", "the script names the node '"+t.node+"' in `_next`, which does not exist", "name a node of the graph")
-		case n.Targets != nil && !slices.Contains(n.Targets, t.node):
-			a.WarnAt(n, t.pos, "script-target", "the script names the node '"+t.node+"' in `_next`, which is not in its `targets`", "add it to `targets`")
+		case a.File.Node(t.Node) == nil:
+			a.WarnAt(n, t.Pos, "script-target", "the script names the node '"+t.Node+"' in `_next`, which does not exist", "name a node of the graph")
+		case n.Targets != nil && !slices.Contains(n.Targets, t.Node):
+			a.WarnAt(n, t.Pos, "script-target", "the script names the node '"+t.Node+"' in `_next`, which is not in its `targets`", "add it to `targets`")
 		}
 	}
 }

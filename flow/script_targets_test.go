@@ -21,7 +21,7 @@ func TestScriptTargets(t *testing.T) {
 		"TypeScript":        {"a.ts", `console.log(JSON.stringify({_next: n > 2 ? "stop" : "go", other: "no"}))`, "stop 1:45, go 1:54"},
 		"computed":          {"a.py", `out["_next"] = choose(state)`, ""},
 		"another variable":  {"a.sh", "mynext=no\necho \"{\\\"_next\\\": \\\"$next\\\"}\"", ""},
-		"each node once":    {"a.sh", "echo '{\"_next\": \"a\"}'\necho '{\"_next\": \"a\"}'", "a 1:18"},
+		"every place":       {"a.sh", "echo '{\"_next\": \"a\"}'\necho '{\"_next\": \"a\"}'", "a 1:18, a 2:18"},
 		"longer name":       {"a.sh", "echo '{\"my_next\": \"a\", \"_next_one\": \"b\"}'", ""},
 		"member, then more": {"a.ts", `const r = {"_next": "a", "k": c ? "x" : "y"}`, "a 1:22"},
 	}
@@ -32,8 +32,8 @@ func TestScriptTargets(t *testing.T) {
 		}
 		var got []string
 		for _, target := range findScriptTargets(path, nil) {
-			at := target.pos.String()
-			got = append(got, target.node+" "+strings.TrimPrefix(at, path+":"))
+			at := target.Pos.String()
+			got = append(got, target.Node+" "+strings.TrimPrefix(at, path+":"))
 		}
 		if text := strings.Join(got, ", "); text != test.want {
 			t.Errorf("%s: %q, want %q", name, text, test.want)

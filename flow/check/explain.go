@@ -11,7 +11,7 @@ type KeyFacts struct {
 	Initial bool     // initial_state has it, or the caller gives it
 	Setters []string // ids of the nodes that are known to set it, in file order
 	AnyKey  []string // ids of the nodes that may set any key, such as scripts, in file order
-	Ways    int      // edges over which a run comes to the node; the start is one
+	Ways    int      // from how many nodes a run comes to the node, one that comes with and without a value twice; the start is one
 	Set     int      // those of them on which it is certain, or a script may have done it, that the key is set
 	Unset   []string // the shortest path to the node on which nothing sets it; nil: there is none
 }
@@ -58,7 +58,7 @@ func (p *prover) setsKey(node, key int) bool {
 	return false
 }
 
-// countWays counts the edges over which a run comes to a node, and those on which the key is set.
+// countWays counts the ways over which a run comes to a node, and those on which the key is set.
 func (p *prover) countWays(flow *block, node, key int, facts *KeyFacts) {
 	bit := uint64(1) << (key % 64)
 	reached := p.f.BuildNetwork().ReachableFromEntries(p.f)
@@ -69,13 +69,20 @@ func (p *prover) countWays(flow *block, node, key int, facts *KeyFacts) {
 		if !reached[from] {
 			continue
 		}
+		var ways [2]bool // without and with a value
 		for _, e := range p.exits[from] {
-			if e.to != node {
-				continue
+			if e.to == node {
+				set := 0
+				if (flow.unset[from]&^flow.writesOnExit(from, e)&^flow.extra[node])&bit == 0 {
+					set = 1
+				}
+				ways[set] = true
 			}
-			facts.Ways++
-			if (flow.unset[from]&^flow.writesOnExit(from, e)&^flow.extra[node])&bit == 0 {
-				facts.Set++
+		}
+		for set, is := range ways {
+			if is {
+				facts.Ways++
+				facts.Set += set
 			}
 		}
 	}

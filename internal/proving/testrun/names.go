@@ -151,6 +151,9 @@ func (n *naming) findNode(name string) (node *spec.Node, file *spec.File) {
 	return node, file
 }
 
+// CheckNames returns what a case says about nodes that an agent does not have.
+func CheckNames(a *flow.Agent, c *testcase.Case) []testcase.Failure { return newNaming(a).checkCase(c) }
+
 // checkCase returns what a case says about nodes that the agent does not have.
 func (n *naming) checkCase(c *testcase.Case) (failed []testcase.Failure) {
 	add := func(f testcase.Failure, ok bool) {

@@ -9,9 +9,10 @@ import (
 	"raddle.dev/internal/terminal/chaosview"
 	"raddle.dev/internal/terminal/console"
 	"raddle.dev/internal/terminal/evalview"
+	"raddle.dev/internal/terminal/lspview"
 )
 
-// This file has the commands of other packages that prove agents.
+// This file has the commands of other packages that prove agents, and those for their files.
 
 // A view is a command of another package, with its options.
 type view interface {
@@ -53,4 +54,16 @@ func newDatasetCommand(op *opener) *cobra.Command {
 	add := bindView(op, &opts, evalview.DescribeAdd(&opts))
 	add.Args = checkArgCount(2, -1, "the data set or the run")
 	return newGroup(op, &cobra.Command{Use: "dataset COMMAND", Short: "Make data sets of runs", Long: "Data sets are what raddle eval scores agents on. See: raddle help improving"}, add)
+}
+
+func newLSPCommand(op *opener) *cobra.Command {
+	var opts lspview.ServerOptions
+	return bindView(op, &opts, lspview.DescribeServer())
+}
+
+func newFmtCommand(op *opener) *cobra.Command {
+	var opts lspview.FormatOptions
+	cmd := bindView(op, &opts, lspview.DescribeFormat(&opts))
+	cmd.Args = checkArgCount(1, -1, "the file or directory")
+	return cmd
 }

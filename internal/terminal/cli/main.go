@@ -182,6 +182,8 @@ func listCommands(env *environment) []commandGroup {
 			newRolesCommand(&env.opener),
 			newExamplesCommand(env),
 			newCheckCommand(&env.opener),
+			newFmtCommand(&env.opener),
+			newLSPCommand(&env.opener),
 			newTestCommand(&env.opener),
 			newEvalCommand(&env.opener),
 			newDatasetCommand(&env.opener),
