@@ -30,8 +30,10 @@ type client struct {
 	nextID  int
 	docs    map[string]*clientDocument // by address
 	shown   map[string][]language.Diagnostic
+	version int             // of the newest text of any document
 	ended   chan error
 	process *app.Process
+	server  *lspview.Server
 }
 
 type clientDocument struct {
@@ -61,9 +63,9 @@ func startIn(t testing.TB, dir string) *client {
 	}
 	serverIn, in := io.Pipe()
 	out, serverOut := io.Pipe()
-	c := &client{t: t, dir: dir, in: in, out: bufio.NewReader(out), docs: map[string]*clientDocument{}, shown: map[string][]language.Diagnostic{}, ended: make(chan error, 1), process: p}
+	c := &client{t: t, dir: dir, in: in, out: bufio.NewReader(out), docs: map[string]*clientDocument{}, shown: map[string][]language.Diagnostic{}, ended: make(chan error, 1), process: p, server: lspview.NewServer(p)}
 	go func() {
-		err := lspview.Serve(t.Context(), p, serverIn, serverOut)
+		err := c.server.Serve(t.Context(), serverIn, serverOut)
 		_ = serverOut.Close()
 		c.ended <- err
 	}()
@@ -153,9 +155,9 @@ func (c *client) keep(params json.RawMessage) {
 	if err := json.Unmarshal(params, &p); err != nil {
 		c.t.Fatal(err)
 	}
-	if d := c.docs[p.URI]; d != nil {
-		if p.Version == nil || *p.Version > d.version {
-			c.t.Errorf("diagnostics of %s have the version %v; the document has %d", p.URI, p.Version, d.version)
+	if d := c.docs[p.URI]; d != nil && p.Version != nil { // without a version they are about the file, before it was opened
+		if *p.Version > d.version {
+			c.t.Fatalf("diagnostics of %s have the version %d; the document has %d", p.URI, *p.Version, d.version)
 		}
 		if *p.Version == d.version {
 			for _, found := range p.Diagnostics {
@@ -193,9 +195,17 @@ func (c *client) request(method string, params any) message {
 func (c *client) open(name, text string) string {
 	c.t.Helper()
 	uri := c.uri(name)
-	c.docs[uri] = &clientDocument{1, utf16.Encode([]rune(text))}
-	c.notify("textDocument/didOpen", map[string]any{"textDocument": map[string]any{"uri": uri, "languageId": "yaml", "version": 1, "text": text}})
+	c.version++
+	c.docs[uri] = &clientDocument{c.version, utf16.Encode([]rune(text))}
+	c.notify("textDocument/didOpen", map[string]any{"textDocument": map[string]any{"uri": uri, "languageId": "yaml", "version": c.version, "text": text}})
 	return uri
+}
+
+// close closes a document.
+func (c *client) close(uri string) {
+	c.t.Helper()
+	c.notify("textDocument/didClose", map[string]any{"textDocument": map[string]any{"uri": uri}})
+	delete(c.docs, uri)
 }
 
 // change replaces units of a document.
@@ -203,7 +213,8 @@ func (c *client) change(uri string, from, to int, with string) {
 	c.t.Helper()
 	d := c.docs[uri]
 	r := language.Range{Start: d.position(from), End: d.position(to)}
-	d.version++
+	c.version++
+	d.version = c.version
 	d.text = append(append(append([]uint16{}, d.text[:from]...), utf16.Encode([]rune(with))...), d.text[to:]...)
 	c.notify("textDocument/didChange", map[string]any{
 		"textDocument":   map[string]any{"uri": uri, "version": d.version},
@@ -224,37 +235,49 @@ func (c *client) waitFor(uri string, ok func([]language.Diagnostic) bool) []lang
 	}
 }
 
-// position returns the position of a unit of a document: lines end with LF, CR LF and CR.
-func (d *clientDocument) position(at int) (p language.Position) {
-	for i := 0; i < at; i++ {
+// places calls f for the position of each unit of a document, and for its end: lines end with LF, CR LF and CR.
+func (d *clientDocument) places(f func(at int, p language.Position) bool) {
+	var p language.Position
+	for at := 0; at <= len(d.text) && f(at, p); at++ {
 		p.Character++
-		if d.text[i] == '\n' || d.text[i] == '\r' && (i+1 == len(d.text) || d.text[i+1] != '\n') {
+		if at < len(d.text) && (d.text[at] == '\n' || d.text[at] == '\r' && (at+1 == len(d.text) || d.text[at+1] != '\n')) {
 			p.Line++
 			p.Character = 0
 		}
 	}
-	return p
+}
+
+// position returns the position of a unit of a document.
+func (d *clientDocument) position(at int) (found language.Position) {
+	d.places(func(i int, p language.Position) bool {
+		found = p
+		return i < at
+	})
+	return found
+}
+
+// unit returns the unit at a position, which must be in the document and not within a character.
+func (d *clientDocument) unit(t testing.TB, p language.Position) int {
+	t.Helper()
+	found := -1
+	d.places(func(at int, here language.Position) bool {
+		if here == p {
+			found = at
+		}
+		return found < 0
+	})
+	if found < 0 || found < len(d.text) && d.text[found] >= 0xdc00 && d.text[found] < 0xe000 {
+		t.Fatalf("the position %+v is not in the document", p)
+	}
+	return found
 }
 
 // slice returns the text of a range, which must lie in the document and between characters.
 func (d *clientDocument) slice(t testing.TB, r language.Range) string {
 	t.Helper()
-	from, to := -1, -1
-	for at := 0; at <= len(d.text); at++ {
-		if at > 0 && at < len(d.text) && utf16.IsSurrogate(rune(d.text[at])) && d.text[at] >= 0xdc00 {
-			continue
-		}
-		switch p := d.position(at); {
-		case p == r.Start && p == r.End:
-			from, to = at, at
-		case p == r.Start:
-			from = at
-		case p == r.End:
-			to = at
-		}
-	}
-	if from < 0 || to < from {
-		t.Fatalf("the range %+v is not in the document", r)
+	from, to := d.unit(t, r.Start), d.unit(t, r.End)
+	if to < from {
+		t.Fatalf("the range %+v ends before it begins", r)
 	}
 	return string(utf16.Decode(d.text[from:to]))
 }
@@ -300,13 +323,7 @@ func (d *clientDocument) apply(t testing.TB, edits []language.TextEdit) string {
 	}
 	var parts []part
 	for _, e := range edits {
-		from := -1
-		for at := 0; at <= len(d.text); at++ {
-			if p := d.position(at); p == e.Range.Start {
-				from = at
-			}
-		}
-		parts = append(parts, part{from, from + len(utf16.Encode([]rune(d.slice(t, e.Range)))), e.NewText})
+		parts = append(parts, part{d.unit(t, e.Range.Start), d.unit(t, e.Range.End), e.NewText})
 	}
 	slices.SortFunc(parts, func(a, b part) int { return b.from - a.from })
 	text := d.text
@@ -318,3 +335,5 @@ func (d *clientDocument) apply(t testing.TB, edits []language.TextEdit) string {
 	}
 	return string(utf16.Decode(text))
 }
+
+func replaceOnce(text, old, with string) string { return strings.Replace(text, old, with, 1) }

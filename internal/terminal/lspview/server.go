@@ -28,7 +28,15 @@ var errNoShutdown = errors.New("the editor went away without a shutdown")
 
 // Serve speaks the Language Server Protocol until the editor ends it. The error says that it did so without a shutdown.
 func Serve(ctx context.Context, p *app.Process, in io.Reader, out io.Writer) error {
-	s := &server{p: p, work: language.New(p), wake: make(chan struct{}, 1), cancelled: map[jsonrpc2.ID]bool{}}
+	return newServer(p).serve(ctx, in, out)
+}
+
+func newServer(p *app.Process) *server {
+	return &server{p: p, work: language.New(p), wake: make(chan struct{}, 1), cancelled: map[jsonrpc2.ID]bool{}}
+}
+
+// serve is Serve.
+func (s *server) serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	stream := jsonrpc2.NewBufferedStream(pipe{in, out}, frames{})

@@ -92,8 +92,7 @@ func TestDiagnosticsFollowUnsavedScriptsAndTests(t *testing.T) {
 	if got := c.docs[sh].slice(t, found[0].Range); !strings.HasPrefix(got, "drafty") {
 		t.Errorf("the diagnostic is about %q", got)
 	}
-	c.notify("textDocument/didClose", map[string]any{"textDocument": map[string]any{"uri": sh}})
-	delete(c.docs, sh)
+	c.close(sh)
 	c.waitFor(sh, isEmpty)
 	test := c.open("g/g.test.yaml", strings.Replace(tests, "plan, draft, done", "plan, drafd, done", 1))
 	found = c.waitFor(test, some)
