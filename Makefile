@@ -33,7 +33,7 @@ RACE := $(if $(shell command -v $$($(GO) env CC) 2>/dev/null),-race -gcflags=mod
 UNRACED := ./agent/shape ./cmd/raddle ./docs/guide ./draw ./draw/internal/layered ./examples/go ./flow/check ./flow/narrate ./flow/spec ./graph/history \
 	./graph/internal/record ./graph/internal/structure ./internal/base/browser ./internal/base/environ ./internal/base/jsonvalue ./internal/base/schema \
 	./internal/base/stats ./internal/base/strictyaml ./internal/base/term/editor ./internal/base/term/markdown ./internal/base/toolschema \
-	./internal/base/wording ./internal/process/agentfile ./internal/process/fetchagent ./internal/process/mcpsetup ./internal/process/owncommand \
+	./internal/base/wording ./internal/base/yamlformat ./internal/process/agentfile ./internal/process/fetchagent ./internal/process/mcpsetup ./internal/process/owncommand \
 	./internal/proving/dataset ./internal/proving/junit ./internal/proving/score ./internal/proving/testcase ./internal/report/overview \
 	./internal/report/question ./internal/report/story ./internal/report/updates ./internal/repository ./internal/storage/attach \
 	./internal/storage/config ./internal/storage/entries ./internal/storage/mail ./internal/storage/runfile ./internal/storage/stores ./internal/storage/storetool \
@@ -140,10 +140,10 @@ chaos: ## run the tests that kill, race and take over, ROUNDS times
 
 # SOAKED are the tests of properties that make all their rounds only where RADDLE_SOAK is set: see testneed.Soaks.
 SOAKED := TestADamagedFile TestBytesGrowInProportion TestExploreAcceptsWhatIsRight TestExploreRandomGraphs TestKilledConversationsOfAllVendors \
-	TestManyRunsAtOnceKeepApart TestReviewStoppedAtEveryRecord TestSessionOfManyTurns TestTakeoverAtRandomMoments TestTravelAtRandom
+	TestManyRunsAtOnceKeepApart TestRandomEdits TestReviewStoppedAtEveryRecord TestSessionOfManyTurns TestTakeoverAtRandomMoments TestTravelAtRandom
 
 soak: ## run the tests of properties in full, 1,000 scenarios of permissions, a live team in the Studio for 10 minutes, and every fuzz target for a minute
-	RADDLE_SOAK=1 $(GO) test -count=1 -timeout 3h -run '^($(subst $(SPACE),|,$(strip $(SOAKED))))$$' ./graph/... ./store/sqlite ./internal/process/app ./internal/terminal/cli
+	RADDLE_SOAK=1 $(GO) test -count=1 -timeout 3h -run '^($(subst $(SPACE),|,$(strip $(SOAKED))))$$' ./graph/... ./store/sqlite ./internal/process/app ./internal/terminal/cli ./internal/terminal/lspview
 	RADDLE_CRASHES=40 $(GO) test -count=1 -timeout 3h -run '^TestCrashesOf' -v ./internal/proving/testrun
 	RADDLE_SOAK=1000 $(GO) test -count=1 -timeout 3h -run TestNothingDeniedIsTouched -v ./tool/builtin
 	RADDLE_SOAK=10 $(GO) test -count=1 -timeout 1h -run '^TestExtraTeamSoak$$' -v ./server/studio

@@ -35,6 +35,9 @@ type Replacements struct {
 	// Templates replace templates of prompts, by the names of nodes of the graph that is loaded, and not of those that
 	// it calls.
 	Templates map[string]string
+	// Unsaved are texts that an editor has not saved yet, by the absolute paths of their files: definitions of agents and
+	// scripts are read from here first. Nothing runs them.
+	Unsaved map[string][]byte
 }
 
 // Host is the environment in which an agent is loaded and runs. Its zero value
@@ -75,9 +78,6 @@ type Host struct {
 	Redactor  Redactor     // removes secrets from texts; nil: one that knows the agents' own secrets
 	Strict    bool         // unknown keys are errors
 	Log       *slog.Logger // nil: no log
-	// Unsaved are texts that an editor has not saved yet, by the absolute paths of their files: definitions of agents and
-	// scripts are read from here first. Nothing runs them.
-	Unsaved map[string][]byte
 
 	kinds spec.Kinds // the types of nodes; nil: graphKinds
 }

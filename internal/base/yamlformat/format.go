@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -31,16 +30,16 @@ func Format(text []byte) ([]byte, error) {
 	if strings.ContainsAny(old, "\r\u0085\u2028\u2029") {
 		return nil, errors.New("it has characters that end lines in YAML and not in editors: write them as escapes in double quotes")
 	}
-	before, err := parse(old)
+	before, err := parseText(old)
 	if err != nil || before == nil {
 		return text, err
 	}
 	formatted := old
-	if root, err := parse(applyEdits(old, before)); err == nil {
+	if root, err := parseText(applyEdits(old, before)); err == nil {
 		formatted = applyEdits(old, before)
 		formatted = layOut(formatted, root)
 	}
-	after, err := parse(formatted)
+	after, err := parseText(formatted)
 	if err != nil || !isSame(before, after) || withoutLayout(old) != withoutLayout(formatted) {
 		return nil, errors.New("it cannot be laid out in another way without changing its values: it is left as it is")
 	}
@@ -53,8 +52,8 @@ func Format(text []byte) ([]byte, error) {
 	return []byte(formatted), nil
 }
 
-// parse returns the content of a document, or nil if it has none.
-func parse(text string) (*yaml.Node, error) {
+// parseText returns the content of a document, or nil if it has none.
+func parseText(text string) (*yaml.Node, error) {
 	var document yaml.Node
 	if err := yaml.Unmarshal([]byte(text), &document); err != nil {
 		return nil, fmt.Errorf("it is no YAML that can be read: %w", err)
@@ -157,7 +156,7 @@ var otherWords = []string{"y", "n", "yes", "no", "on", "off", "true", "false", "
 
 func (s *source) collectEdits(n *yaml.Node, edits *[]edit) {
 	if n.Kind == yaml.ScalarNode {
-		s.unquote(n, edits)
+		s.unquoteScalar(n, edits)
 		return
 	}
 	for i, inner := range n.Content {
@@ -168,8 +167,8 @@ func (s *source) collectEdits(n *yaml.Node, edits *[]edit) {
 	}
 }
 
-// unquote removes the quotes of a scalar that needs none.
-func (s *source) unquote(n *yaml.Node, edits *[]edit) {
+// unquoteScalar removes the quotes of a scalar that needs none.
+func (s *source) unquoteScalar(n *yaml.Node, edits *[]edit) {
 	from, line := s.offsetOf(n)
 	if from >= len(s.text) || s.text[from] != '"' && s.text[from] != '\'' || !plainText().MatchString(n.Value) {
 		return
@@ -219,4 +218,4 @@ func endOfQuoted(s string, from int) int {
 }
 
 // blockHead matches the head of a block scalar.
-var blockHead = regexp.MustCompile(`^[|>]([+-]?)([1-9]?)([+-]?)`)
+var blockHead = pattern.CompileLater(`^[|>]([+-]?)([1-9]?)([+-]?)`)

@@ -29,7 +29,7 @@ type line struct {
 // layOut returns a text with its lines indented as its tree says.
 func layOut(text string, root *yaml.Node) string {
 	s := newSource(text)
-	lines := s.classify(root)
+	lines := s.classifyLines(root)
 	var out []string
 	var st stack
 	moved := make([]int, len(lines)) // how far the first word of a line has moved
@@ -38,7 +38,7 @@ func layOut(text string, root *yaml.Node) string {
 		switch l.role {
 		case structure:
 			var laid string
-			laid, moved[i], inner[i] = st.place(l.text)
+			laid, moved[i], inner[i] = st.placeLine(l.text)
 			out = append(out, laid)
 		case comment:
 			out = append(out, strings.Repeat(" ", st.placeComment(lines, i))+strings.TrimSpace(l.text))
@@ -47,7 +47,7 @@ func layOut(text string, root *yaml.Node) string {
 				out = append(out, "")
 			}
 		case inside:
-			out = append(out, shift(l.text, moved[l.owner]))
+			out = append(out, shiftLine(l.text, moved[l.owner]))
 		case literal:
 			out = append(out, shiftLiteral(lines, i, inner[l.owner]))
 		default:
@@ -60,8 +60,8 @@ func layOut(text string, root *yaml.Node) string {
 	return strings.Join(out, "\n") + "\n"
 }
 
-// shift moves a line, which keeps at least one space.
-func shift(text string, by int) string {
+// shiftLine moves a line, which keeps at least one space.
+func shiftLine(text string, by int) string {
 	rest := strings.TrimLeft(text, " ")
 	if rest == "" {
 		return ""
@@ -130,13 +130,13 @@ type level struct {
 
 type stack []level
 
-// place returns a line with its place, how far its first word has moved, and where literal lines below it begin.
-func (st *stack) place(text string) (laid string, moved, inner int) {
+// placeLine returns a line with its place, how far its first word has moved, and where literal lines below it begin.
+func (st *stack) placeLine(text string) (laid string, moved, inner int) {
 	text = strings.TrimRight(text, " \t")
 	dashes, rest := splitDashes(text)
 	first := -1
 	for i, column := range dashes {
-		now := st.enter(column, true, i > 0)
+		now := st.enterLevel(column, true, i > 0)
 		if first < 0 {
 			first = now
 		}
@@ -145,7 +145,7 @@ func (st *stack) place(text string) (laid string, moved, inner int) {
 	column := len(text) - len(rest)
 	at := inner
 	if rest != "" && (rest[0] != '#' || len(dashes) == 0) && !strings.HasPrefix(rest, "|") && !strings.HasPrefix(rest, ">") {
-		at = st.enter(column, false, len(dashes) > 0)
+		at = st.enterLevel(column, false, len(dashes) > 0)
 		inner = at + 2
 	}
 	if first < 0 {
@@ -161,8 +161,8 @@ func (st *stack) place(text string) (laid string, moved, inner int) {
 	return strings.TrimRight(laid+rest, " \t"), first + 2*len(dashes) - column, inner
 }
 
-// enter returns where an entry is now that began in a column. inline says that it follows a dash on its line.
-func (st *stack) enter(column int, list, inline bool) int {
+// enterLevel returns where an entry is now that began in a column. inline says that it follows a dash on its line.
+func (st *stack) enterLevel(column int, list, inline bool) int {
 	s := *st
 	for len(s) > 0 && (s[len(s)-1].old > column || s[len(s)-1].old == column && s[len(s)-1].list && !list) {
 		s = s[:len(s)-1]
@@ -193,8 +193,8 @@ func (st *stack) placeComment(lines []line, i int) int {
 	ahead := append(stack(nil), *st...)
 	if next != "" {
 		old := len(next) - len(strings.TrimLeft(next, " "))
-		laid, _, _ := ahead.place(next)
-		if now := len(laid) - len(strings.TrimLeft(laid, " ")); column <= old || !st.has(column) {
+		laid, _, _ := ahead.placeLine(next)
+		if now := len(laid) - len(strings.TrimLeft(laid, " ")); column <= old || !st.hasColumn(column) {
 			return now
 		}
 	}
@@ -206,8 +206,8 @@ func (st *stack) placeComment(lines []line, i int) int {
 	return 0
 }
 
-// has reports whether an entry stands in a column.
-func (st *stack) has(column int) bool {
+// hasColumn reports whether an entry stands in a column.
+func (st *stack) hasColumn(column int) bool {
 	for _, l := range *st {
 		if l.old == column {
 			return true
@@ -216,8 +216,8 @@ func (st *stack) has(column int) bool {
 	return false
 }
 
-// classify returns the lines of the text with their roles.
-func (s *source) classify(root *yaml.Node) []line {
+// classifyLines returns the lines of the text with their roles.
+func (s *source) classifyLines(root *yaml.Node) []line {
 	raw := strings.Split(strings.TrimSuffix(s.text, "\n"), "\n")
 	lines := make([]line, len(raw))
 	for i, text := range raw {
@@ -231,18 +231,18 @@ func (s *source) classify(root *yaml.Node) []line {
 			lines[i].role = marker
 		}
 	}
-	s.mark(root, lines)
+	s.markLines(root, lines)
 	return lines
 }
 
-// mark gives the lines within the values of a tree their roles.
-func (s *source) mark(n *yaml.Node, lines []line) {
+// markLines gives the lines within the values of a tree their roles.
+func (s *source) markLines(n *yaml.Node, lines []line) {
 	from, first := s.offsetOf(n)
 	from = s.skipProperties(from)
 	to := from
 	switch {
 	case n.Kind == yaml.ScalarNode && from < len(s.text):
-		if head := blockHead.FindString(s.text[from:]); head != "" && n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0 {
+		if head := blockHead().FindString(s.text[from:]); head != "" && n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0 {
 			s.markLiteral(first, head, lines)
 			return
 		}
@@ -251,7 +251,7 @@ func (s *source) mark(n *yaml.Node, lines []line) {
 		to = s.endOfFlow(from)
 	default:
 		for _, inner := range n.Content {
-			s.mark(inner, lines)
+			s.markLines(inner, lines)
 		}
 		return
 	}
@@ -277,7 +277,7 @@ func (s *source) skipProperties(from int) int {
 
 // markLiteral marks the content of a block scalar whose head is in a line.
 func (s *source) markLiteral(first int, head string, lines []line) {
-	m := blockHead.FindStringSubmatch(head)
+	m := blockHead().FindStringSubmatch(head)
 	if m[2] != "" {
 		lines[first].step = int(m[2][0] - '0')
 	}

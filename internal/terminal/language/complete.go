@@ -10,8 +10,8 @@ import (
 	"raddle.dev/internal/process/toolbox"
 )
 
-// Complete returns what can be written at a position of a document.
-func (w *Workspace) Complete(d *Document, p Position) []Completion {
+// ListCompletions returns what can be written at a position of a document.
+func (w *Workspace) ListCompletions(d *Document, p Position) []Completion {
 	offset := d.Text.Offset(p)
 	s := spotAt(d.Text, offset)
 	c := completer{w: w, d: d, s: s, dir: w.agentDir(d.Path), edit: d.Text.rangeOf(s.from, offset)}
@@ -21,10 +21,10 @@ func (w *Workspace) Complete(d *Document, p Position) []Completion {
 		c.addKeys()
 	case s.placeholder || root == nil:
 	default:
-		forms := descend(root, s.keys, func(id string) string { return kindOf(d.Text, id) })
+		forms := descendKeys(root, s.keys, func(id string) string { return kindOf(d.Text, id) })
 		switch {
 		case s.key != "":
-			c.addValues(s.key, itemsOf(root, descend(root, append(slices.Clone(s.keys), s.key), func(id string) string { return kindOf(d.Text, id) })))
+			c.addValues(s.key, itemsOf(root, descendKeys(root, append(slices.Clone(s.keys), s.key), func(id string) string { return kindOf(d.Text, id) })))
 		case s.item && len(s.keys) > 0:
 			c.addValues(s.keys[len(s.keys)-1], itemsOf(root, forms))
 			c.addFields(itemsOf(root, forms))
@@ -46,8 +46,8 @@ type completer struct {
 	list []Completion
 }
 
-// add adds a proposal unless it is there.
-func (c *completer) add(kind int, label, detail, doc, insert string) {
+// addProposal adds a proposal unless it is there.
+func (c *completer) addProposal(kind int, label, detail, doc, insert string) {
 	if len(c.list) >= maxProposals || slices.ContainsFunc(c.list, func(o Completion) bool { return o.Label == label }) {
 		return
 	}
@@ -67,7 +67,7 @@ func (c *completer) addFields(list []*form) {
 		if required[name] {
 			detail = "required"
 		}
-		c.add(kindField, name, detail, members[name].Description, insert)
+		c.addProposal(kindField, name, detail, members[name].Description, insert)
 		if n := len(c.list) - 1; n >= 0 && required[name] && c.list[n].Label == name {
 			c.list[n].SortText = "0" + name
 		}
@@ -96,7 +96,7 @@ func (c *completer) addKeys() { c.addStateKeys("") }
 func (c *completer) addStateKeys(after string) {
 	where := map[string][]string{}
 	var keys []string
-	for _, m := range c.graph().mentions {
+	for _, m := range c.graphIndex().mentions {
 		if m.thing != aKey || m.reads {
 			continue
 		}
@@ -111,7 +111,7 @@ func (c *completer) addStateKeys(after string) {
 	}
 	keys = append(keys, spec.PromptKey)
 	if after == "" {
-		if f := c.file(); f != nil && len(c.s.keys) > 1 {
+		if f := c.lastFile(); f != nil && len(c.s.keys) > 1 {
 			if n := f.Node(c.s.keys[1]); n != nil && n.Type.Scoped != "" && slices.Contains(c.s.keys, "state_updates") {
 				keys = append(keys, n.Type.Scoped)
 			}
@@ -122,21 +122,21 @@ func (c *completer) addStateKeys(after string) {
 		if names := slices.Compact(where[key]); len(names) > 0 {
 			detail = "set by " + strings.Join(names, ", ")
 		}
-		c.add(kindVariable, key, detail, "", key+after)
+		c.addProposal(kindVariable, key, detail, "", key+after)
 	}
 }
 
-// file returns the graph of the document's agent as it was last valid, or nil.
-func (c *completer) file() *spec.File {
+// lastFile returns the graph of the document's agent as it was last valid, or nil.
+func (c *completer) lastFile() *spec.File {
 	if a := c.w.agents[c.dir]; a != nil {
 		return a.lastFile
 	}
 	return nil
 }
 
-// graph returns the names of the agent's graph: those of the text as it is, and while that is no YAML, of the last one
+// graphIndex returns the names of the agent's graph: those of the text as it is, and while that is no YAML, of the last one
 // without errors.
-func (c *completer) graph() *index {
+func (c *completer) graphIndex() *index {
 	path := filepath.Join(c.dir, graphFile)
 	x := c.w.indexOf(path)
 	if a := c.w.agents[c.dir]; x.root == nil && a != nil && a.lastText != nil {
@@ -147,16 +147,16 @@ func (c *completer) graph() *index {
 
 // addNodes proposes the nodes of the agent.
 func (c *completer) addNodes(after string) {
-	x := c.graph()
+	x := c.graphIndex()
 	for _, id := range x.order {
 		kind, doc := "", ""
-		if k := field(x.nodes[id], "type"); k != nil {
+		if k := findField(x.nodes[id], "type"); k != nil {
 			kind = k.Value
 		}
-		if text := field(x.nodes[id], "description"); text != nil {
+		if text := findField(x.nodes[id], "description"); text != nil {
 			doc = text.Value
 		}
-		c.add(kindNode, id, kind, doc, id+after)
+		c.addProposal(kindNode, id, kind, doc, id+after)
 	}
 }
 
@@ -165,12 +165,12 @@ func (c *completer) addValues(key string, list []*form) {
 	for _, f := range list {
 		for _, v := range append(slices.Clone(f.Enum), f.Const) {
 			if text, is := v.(string); is {
-				c.add(kindValue, text, "", "", text)
+				c.addProposal(kindValue, text, "", "", text)
 			}
 		}
 		if f.Type == "boolean" {
-			c.add(kindValue, "true", "", "", "true")
-			c.add(kindValue, "false", "", "", "false")
+			c.addProposal(kindValue, "true", "", "", "true")
+			c.addProposal(kindValue, "false", "", "", "false")
 		}
 	}
 	if c.dir == "" {
@@ -190,15 +190,15 @@ func (c *completer) addValues(key string, list []*form) {
 		c.addFiles(".sh", ".py", ".ts")
 	case "agent":
 		for _, place := range c.w.p.ListAgents() {
-			c.add(kindModule, place.Name, "agent", "", place.Name)
+			c.addProposal(kindModule, place.Name, "agent", "", place.Name)
 		}
 		for _, name := range listSiblings(c.dir) {
-			c.add(kindModule, name, "agent", "", name)
+			c.addProposal(kindModule, name, "agent", "", name)
 		}
 	case "model", "extractor_model", "embedding_model", "reranker_model", "compression_model":
 		for _, m := range c.w.p.Models.ListClients() {
 			for _, name := range m.Models {
-				c.add(kindValue, m.Client+":"+name, "", "", m.Client+":"+name)
+				c.addProposal(kindValue, m.Client+":"+name, "", "", m.Client+":"+name)
 			}
 		}
 	case "tools", "global_tools", "real":
@@ -215,7 +215,7 @@ func (c *completer) addValues(key string, list []*form) {
 func (c *completer) addFiles(extensions ...string) {
 	for _, name := range listFiles(c.dir) {
 		if slices.Contains(extensions, filepath.Ext(name)) {
-			c.add(kindFile, name, "", "", name)
+			c.addProposal(kindFile, name, "", "", name)
 		}
 	}
 }
@@ -225,7 +225,7 @@ func (c *completer) addTools(key string) {
 	var lists []*toolbox.ToolList
 	if a := c.w.agents[c.dir]; a != nil && a.lastTool != nil && key != "global_tools" {
 		for _, t := range a.lastTool.AvailableTools() {
-			c.add(kindFunction, t.Name, "", t.Description, t.Name)
+			c.addProposal(kindFunction, t.Name, "", t.Description, t.Name)
 		}
 	}
 	if global, err := c.w.p.Tools.ListGlobalTools(""); err == nil {
@@ -233,7 +233,7 @@ func (c *completer) addTools(key string) {
 	}
 	for _, l := range lists {
 		for _, t := range l.Tools {
-			c.add(kindFunction, t.Name, "", t.Description, t.Name)
+			c.addProposal(kindFunction, t.Name, "", t.Description, t.Name)
 		}
 	}
 	if key == "tools" {
@@ -248,6 +248,6 @@ func (c *completer) addServers(before string) {
 		return
 	}
 	for _, s := range servers {
-		c.add(kindModule, before+s.ID, fmt.Sprintf("server, %s", s.Transport), "", before+s.ID)
+		c.addProposal(kindModule, before+s.ID, fmt.Sprintf("server, %s", s.Transport), "", before+s.ID)
 	}
 }

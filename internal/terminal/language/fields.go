@@ -59,47 +59,47 @@ func (w *Workspace) formOf(path string) *form {
 	return forms()[name]
 }
 
-// resolve returns a form with all that it refers to, flat: itself, and its alternatives.
-func (f *form) resolve(root *form) (all []*form) {
+// resolveForms returns a form with all that it refers to, flat: itself, and its alternatives.
+func (f *form) resolveForms(root *form) (all []*form) {
 	if f == nil {
 		return nil
 	}
 	all = append(all, f)
 	if name, ok := strings.CutPrefix(f.Ref, "#/definitions/"); ok {
-		all = append(all, root.Definitions[name].resolve(root)...)
+		all = append(all, root.Definitions[name].resolveForms(root)...)
 	}
 	for _, list := range [][]*form{f.AllOf, f.AnyOf, f.OneOf} {
 		for _, one := range list {
 			if len(one.If) == 0 {
-				all = append(all, one.resolve(root)...)
+				all = append(all, one.resolveForms(root)...)
 			}
 		}
 	}
 	return all
 }
 
-// descend returns the forms below the keys of a file. kind returns the type of a node by its id.
-func descend(root *form, keys []string, kind func(id string) string) []*form {
-	now := root.resolve(root)
+// descendKeys returns the forms below the keys of a file. kind returns the type of a node by its id.
+func descendKeys(root *form, keys []string, kind func(id string) string) []*form {
+	now := root.resolveForms(root)
 	for i, key := range keys {
 		now = itemsOf(root, now)
 		var next []*form
 		if i == 1 && keys[0] == "nodes" && root == forms()["graph"] {
-			next = root.Definitions[kind(key)].resolve(root)
+			next = root.Definitions[kind(key)].resolveForms(root)
 			if next == nil {
-				next = root.Definitions["node"].resolve(root)
+				next = root.Definitions["node"].resolveForms(root)
 			}
 			now = next
 			continue
 		}
 		for _, f := range now {
 			if member := f.Properties[key]; member != nil {
-				next = append(next, member.resolve(root)...)
+				next = append(next, member.resolveForms(root)...)
 				continue
 			}
 			var other form
 			if len(f.Others) > 0 && f.Others[0] == '{' && json.Unmarshal(f.Others, &other) == nil {
-				next = append(next, other.resolve(root)...)
+				next = append(next, other.resolveForms(root)...)
 			}
 		}
 		now = next
@@ -111,13 +111,13 @@ func descend(root *form, keys []string, kind func(id string) string) []*form {
 func itemsOf(root *form, list []*form) []*form {
 	all := slices.Clone(list)
 	for _, f := range list {
-		all = append(all, f.Items.resolve(root)...)
+		all = append(all, f.Items.resolveForms(root)...)
 	}
 	return all
 }
 
-// describe returns the documentation of the field that forms describe, as Markdown.
-func describe(key string, list []*form) string {
+// describeField returns the documentation of the field that forms describe, as Markdown.
+func describeField(key string, list []*form) string {
 	if len(list) == 0 {
 		return ""
 	}
@@ -165,7 +165,7 @@ func fieldsOf(list []*form) (names []string, members map[string]*form, required 
 func kindOf(text *Text, id string) string {
 	least := -1
 	for n := range text.lines {
-		line, _ := text.line(n)
+		line, _ := text.lineAt(n)
 		trimmed := strings.TrimSpace(line)
 		switch {
 		case trimmed == "" || trimmed[0] == '#':

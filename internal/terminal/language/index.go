@@ -46,8 +46,8 @@ type index struct {
 	stubs    map[string]bool // of a test file: nodes whose outputs write the state; nil: every node's
 }
 
-// add records a scalar as a mention, if the text has it as it is.
-func (x *index) add(t thing, n *yaml.Node, node string, defines bool) {
+// addScalar records a scalar as a mention, if the text has it as it is.
+func (x *index) addScalar(t thing, n *yaml.Node, node string, defines bool) {
 	if n == nil || n.Kind != yaml.ScalarNode || n.Value == "" || strictyaml.IsBroken(n) {
 		return
 	}
@@ -65,8 +65,8 @@ func (x *index) addPart(t thing, n *yaml.Node, name, node string, defines bool) 
 	}
 }
 
-// each calls f for the members of a mapping.
-func each(n *yaml.Node, f func(key, value *yaml.Node)) {
+// eachMember calls f for the members of a mapping.
+func eachMember(n *yaml.Node, f func(key, value *yaml.Node)) {
 	if n == nil {
 		return
 	}
@@ -80,17 +80,17 @@ func each(n *yaml.Node, f func(key, value *yaml.Node)) {
 	}
 }
 
-// items returns the scalars of a list, or the only one.
-func items(n *yaml.Node) []*yaml.Node {
+// listItems returns the scalars of a list, or the only one.
+func listItems(n *yaml.Node) []*yaml.Node {
 	if n = strictyaml.ResolveAlias(n); n.Kind == yaml.SequenceNode {
 		return n.Content
 	}
 	return []*yaml.Node{n}
 }
 
-// field returns a member of a mapping, or nil.
-func field(n *yaml.Node, name string) (found *yaml.Node) {
-	each(n, func(key, value *yaml.Node) {
+// findField returns a member of a mapping, or nil.
+func findField(n *yaml.Node, name string) (found *yaml.Node) {
+	eachMember(n, func(key, value *yaml.Node) {
 		if key.Value == name {
 			found = value
 		}
@@ -116,57 +116,57 @@ func readIndex(path string, text *Text, graph *index) *index {
 }
 
 func (x *index) readGraph() {
-	each(x.root, func(key, value *yaml.Node) {
+	eachMember(x.root, func(key, value *yaml.Node) {
 		switch key.Value {
 		case "start", "finally":
-			x.add(aNode, value, "", false)
+			x.addScalar(aNode, value, "", false)
 		case "initial_state":
-			each(value, func(key, _ *yaml.Node) { x.add(aKey, key, "", true) })
+			eachMember(value, func(key, _ *yaml.Node) { x.addScalar(aKey, key, "", true) })
 		case "reducers":
-			each(value, func(key, _ *yaml.Node) { x.add(aKey, key, "", false) })
+			eachMember(value, func(key, _ *yaml.Node) { x.addScalar(aKey, key, "", false) })
 		case "triggers":
-			for _, entry := range items(value) {
-				each(field(entry, "state"), func(key, _ *yaml.Node) { x.add(aKey, key, "", true) })
-				each(field(field(entry, "map"), "state"), func(key, _ *yaml.Node) { x.add(aKey, key, "", true) })
+			for _, entry := range listItems(value) {
+				eachMember(findField(entry, "state"), func(key, _ *yaml.Node) { x.addScalar(aKey, key, "", true) })
+				eachMember(findField(findField(entry, "map"), "state"), func(key, _ *yaml.Node) { x.addScalar(aKey, key, "", true) })
 			}
 		case "nodes":
-			each(value, func(key, value *yaml.Node) {
+			eachMember(value, func(key, value *yaml.Node) {
 				x.nodes[key.Value] = value
 				x.order = append(x.order, key.Value)
 			})
-			each(value, x.readNode)
+			eachMember(value, x.readNode)
 		}
 	})
 }
 
 func (x *index) readNode(id, entry *yaml.Node) {
-	x.add(aNode, id, id.Value, true)
-	each(entry, func(key, value *yaml.Node) {
+	x.addScalar(aNode, id, id.Value, true)
+	eachMember(entry, func(key, value *yaml.Node) {
 		switch key.Value {
 		case "id":
-			x.add(aNode, value, id.Value, false)
+			x.addScalar(aNode, value, id.Value, false)
 		case "next", "fallback", "on_other", "branch", "targets":
-			for _, item := range items(value) {
-				x.add(aNode, item, id.Value, false)
+			for _, item := range listItems(value) {
+				x.addScalar(aNode, item, id.Value, false)
 			}
 		case "on_failure", "on_deadline":
 			if x.nodes[value.Value] != nil {
-				x.add(aNode, value, id.Value, false)
+				x.addScalar(aNode, value, id.Value, false)
 			}
 		case "routes":
-			each(value, func(_, to *yaml.Node) { x.add(aNode, to, id.Value, false) })
+			eachMember(value, func(_, to *yaml.Node) { x.addScalar(aNode, to, id.Value, false) })
 		case "as", "output_key", "collect_into":
-			x.add(aKey, value, id.Value, true)
+			x.addScalar(aKey, value, id.Value, true)
 		case "script":
-			x.add(aScript, value, id.Value, false)
+			x.addScalar(aScript, value, id.Value, false)
 		case "agent":
-			x.add(anAgent, value, id.Value, false)
+			x.addScalar(anAgent, value, id.Value, false)
 		case "output_schema":
-			each(field(value, "properties"), func(key, _ *yaml.Node) { x.add(aKey, key, id.Value, true) })
+			eachMember(findField(value, "properties"), func(key, _ *yaml.Node) { x.addScalar(aKey, key, id.Value, true) })
 		case "description":
 		case "state_updates":
-			each(value, func(key, value *yaml.Node) {
-				x.add(aKey, key, id.Value, true)
+			eachMember(value, func(key, value *yaml.Node) {
+				x.addScalar(aKey, key, id.Value, true)
 				x.addPlaceholders(value, id.Value)
 			})
 		default:
@@ -254,10 +254,10 @@ func endOfQuoted(s string, from int) int {
 
 // endOfBlock returns the index of the end of a block scalar whose indicator is in a line of the text.
 func (x *index) endOfBlock(line int) int {
-	head, _ := x.text.line(line)
+	head, _ := x.text.lineAt(line)
 	least := indentOf(head)
 	for n := line + 1; n < len(x.text.lines); n++ {
-		text, start := x.text.line(n)
+		text, start := x.text.lineAt(n)
 		if strings.TrimSpace(text) != "" && indentOf(text) <= least {
 			return start
 		}
@@ -270,23 +270,23 @@ func indentOf(line string) int { return len(line) - len(strings.TrimLeft(line, "
 // readTests reads the mentions of a file of test cases.
 func (x *index) readTests(graph *index) {
 	x.readSetup(x.root, graph)
-	tests := field(x.root, "tests")
+	tests := findField(x.root, "tests")
 	if tests == nil {
 		return
 	}
-	for _, test := range items(tests) {
+	for _, test := range listItems(tests) {
 		x.readSetup(test, graph)
-		expect := field(test, "expect")
-		each(expect, func(key, value *yaml.Node) {
+		expect := findField(test, "expect")
+		eachMember(expect, func(key, value *yaml.Node) {
 			switch key.Value {
 			case "path":
 				x.addSteps(value, graph)
 			case "questions":
 				x.addSteps(value, graph)
 			case "prompts", "instructions":
-				each(value, func(key, _ *yaml.Node) { x.addNodePath(key, graph) })
+				eachMember(value, func(key, _ *yaml.Node) { x.addNodePath(key, graph) })
 			case "state":
-				each(value, func(key, _ *yaml.Node) {
+				eachMember(value, func(key, _ *yaml.Node) {
 					x.addPart(aKey, key, key.Value[:len(key.Value)-len(strings.TrimLeft(key.Value, nameCharacters))], "", false)
 				})
 			}
@@ -300,17 +300,17 @@ const nameCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123
 func (x *index) addSteps(n *yaml.Node, graph *index) {
 	if n = strictyaml.ResolveAlias(n); n.Kind == yaml.MappingNode {
 		for _, name := range []string{"equal", "contains", "never"} {
-			if list := field(n, name); list != nil {
+			if list := findField(n, name); list != nil {
 				x.addSteps(list, graph)
 			}
 		}
 		return
 	}
-	for _, item := range items(n) {
+	for _, item := range listItems(n) {
 		if item.Kind == yaml.ScalarNode {
 			x.addNodePath(item, graph)
 		}
-		each(item, func(key, _ *yaml.Node) { x.addNodePath(key, graph) })
+		eachMember(item, func(key, _ *yaml.Node) { x.addNodePath(key, graph) })
 	}
 }
 
@@ -324,28 +324,28 @@ func (x *index) addNodePath(n *yaml.Node, graph *index) {
 
 // readSetup reads what a file of test cases and each case may set.
 func (x *index) readSetup(n *yaml.Node, graph *index) {
-	each(n, func(key, value *yaml.Node) {
+	eachMember(n, func(key, value *yaml.Node) {
 		switch key.Value {
 		case "initial_state":
-			each(value, func(key, _ *yaml.Node) { x.add(aKey, key, "", true) })
+			eachMember(value, func(key, _ *yaml.Node) { x.addScalar(aKey, key, "", true) })
 		case "nodes":
-			each(value, func(key, value *yaml.Node) {
+			eachMember(value, func(key, value *yaml.Node) {
 				x.addNodePath(key, graph)
 				if graph != nil && graph.writesState(key.Value) {
-					for _, output := range items(value) {
-						each(output, func(key, _ *yaml.Node) { x.add(aKey, key, "", true) })
+					for _, output := range listItems(value) {
+						eachMember(output, func(key, _ *yaml.Node) { x.addScalar(aKey, key, "", true) })
 						x.addQuoted(output)
 					}
 				}
 			})
 		case "faults", "searches", "answers":
-			each(value, func(key, _ *yaml.Node) { x.addNodePath(key, graph) })
+			eachMember(value, func(key, _ *yaml.Node) { x.addNodePath(key, graph) })
 		case "replies":
-			for _, reply := range items(value) {
-				if node := field(reply, "node"); node != nil {
+			for _, reply := range listItems(value) {
+				if node := findField(reply, "node"); node != nil {
 					x.addNodePath(node, graph)
 				}
-				x.addQuoted(field(reply, "text"))
+				x.addQuoted(findField(reply, "text"))
 			}
 		}
 	})
@@ -354,8 +354,8 @@ func (x *index) readSetup(n *yaml.Node, graph *index) {
 // writesState reports whether the members of what a node returns become keys of the state.
 func (x *index) writesState(id string) bool {
 	n := x.nodes[id]
-	kind := field(n, "type")
-	return kind != nil && (kind.Value == "script" || field(n, "output_schema") != nil)
+	kind := findField(n, "type")
+	return kind != nil && (kind.Value == "script" || findField(n, "output_schema") != nil)
 }
 
 // quotedMember matches the name of a member in JSON, whose quotes may be escaped.
@@ -379,8 +379,8 @@ func readTranscript(path string, text *Text) *index {
 	if x.root == nil {
 		return x
 	}
-	for _, reply := range items(x.root) {
-		x.addQuoted(field(reply, "text"))
+	for _, reply := range listItems(x.root) {
+		x.addQuoted(findField(reply, "text"))
 	}
 	return x
 }
@@ -401,8 +401,8 @@ func findInScript(path string, text *Text, key string) (found []mention) {
 	return found
 }
 
-// at returns the mention at an index of the text.
-func (x *index) at(offset int) *mention {
+// mentionAt returns the mention at an index of the text.
+func (x *index) mentionAt(offset int) *mention {
 	i := slices.IndexFunc(x.mentions, func(m mention) bool { return m.from <= offset && offset <= m.to })
 	if i < 0 {
 		return nil

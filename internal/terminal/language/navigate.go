@@ -18,22 +18,22 @@ import (
 func (w *Workspace) indexOf(path string) *index {
 	var graph *index
 	if strings.HasSuffix(path, testSuffix) {
-		if definition := filepath.Join(filepath.Dir(path), graphFile); w.has(definition) {
+		if definition := filepath.Join(filepath.Dir(path), graphFile); w.hasFile(definition) {
 			graph = w.indexOf(definition)
 		}
 	}
-	return readIndex(path, w.read(path), graph)
+	return readIndex(path, w.readText(path), graph)
 }
 
-// target returns what is at a position of a document, with the index of its file; nil: nothing that has a name.
-func (w *Workspace) target(d *Document, p Position) (*index, *mention) {
+// findTarget returns what is at a position of a document, with the index of its file; nil: nothing that has a name.
+func (w *Workspace) findTarget(d *Document, p Position) (*index, *mention) {
 	dir := w.agentDir(d.Path)
 	if dir == "" {
 		return nil, nil
 	}
 	x := w.indexOf(d.Path)
 	offset := d.Text.Offset(p)
-	if m := x.at(offset); m != nil {
+	if m := x.mentionAt(offset); m != nil {
 		return x, m
 	}
 	for _, m := range w.mentionsOfTargets(dir) {
@@ -60,7 +60,7 @@ func (w *Workspace) mentionsOfTargets(dir string) (list []mention) {
 }
 
 // texts are the files of an agent that can mention a name: its definition, its test files, its scripts, and transcripts.
-func (w *Workspace) mentions(dir string, of *mention) (list []mention, texts map[string]*Text) {
+func (w *Workspace) findMentions(dir string, of *mention) (list []mention, texts map[string]*Text) {
 	texts = map[string]*Text{}
 	graph := w.indexOf(filepath.Join(dir, graphFile))
 	indexes := []*index{graph}
@@ -124,21 +124,21 @@ func transcriptsOf(graph *index) (names []string) {
 			names = append(names, name)
 		}
 	}
-	if model := field(graph.root, "model"); model != nil {
+	if model := findField(graph.root, "model"); model != nil {
 		add("model", model.Value)
 	}
 	for _, id := range graph.order {
-		if model := field(graph.nodes[id], "model"); model != nil {
+		if model := findField(graph.nodes[id], "model"); model != nil {
 			add("model", model.Value)
 		}
 	}
 	return names
 }
 
-// Define returns where the name at a position is defined: a node, the writes of a key, a file, another agent.
-func (w *Workspace) Define(d *Document, p Position) []Location {
+// FindDefinitions returns where the name at a position is defined: a node, the writes of a key, a file, another agent.
+func (w *Workspace) FindDefinitions(d *Document, p Position) []Location {
 	dir := w.agentDir(d.Path)
-	_, m := w.target(d, p)
+	_, m := w.findTarget(d, p)
 	if m == nil {
 		return []Location{}
 	}
@@ -154,9 +154,9 @@ func (w *Workspace) Define(d *Document, p Position) []Location {
 		}
 		return []Location{}
 	}
-	list, texts := w.mentions(dir, m)
+	list, texts := w.findMentions(dir, m)
 	list = slices.DeleteFunc(list, func(o mention) bool { return !o.defines || o.path != filepath.Join(dir, graphFile) })
-	return w.locate(list, texts)
+	return w.locateMentions(list, texts)
 }
 
 // findAgent returns the directory of an agent by its name: next to another one, or in the agents directory.
@@ -195,7 +195,7 @@ func (w *Workspace) address(path string) string {
 	return AddressOf(path)
 }
 
-func (w *Workspace) locate(list []mention, texts map[string]*Text) []Location {
+func (w *Workspace) locateMentions(list []mention, texts map[string]*Text) []Location {
 	found := make([]Location, 0, len(list))
 	for _, m := range list {
 		found = append(found, Location{w.address(m.path), texts[m.path].rangeOf(m.from, m.to)})
@@ -203,17 +203,17 @@ func (w *Workspace) locate(list []mention, texts map[string]*Text) []Location {
 	return found
 }
 
-// References returns where the name at a position is written, in all files of its agent.
-func (w *Workspace) References(d *Document, p Position, declaration bool) []Location {
-	_, m := w.target(d, p)
+// FindReferences returns where the name at a position is written, in all files of its agent.
+func (w *Workspace) FindReferences(d *Document, p Position, declaration bool) []Location {
+	_, m := w.findTarget(d, p)
 	if m == nil {
 		return []Location{}
 	}
-	list, texts := w.mentions(w.agentDir(d.Path), m)
+	list, texts := w.findMentions(w.agentDir(d.Path), m)
 	if !declaration && m.thing == aNode {
 		list = slices.DeleteFunc(list, func(o mention) bool { return o.defines })
 	}
-	return w.locate(list, texts)
+	return w.locateMentions(list, texts)
 }
 
 // Kinds of symbols, as the protocol numbers them.
@@ -223,36 +223,36 @@ const (
 	symbolKey      = 20
 )
 
-// Symbols returns the outline of a document: its keys, and below nodes and tests their entries.
-func (w *Workspace) Symbols(d *Document) []Symbol {
+// ListSymbols returns the outline of a document: its keys, and below nodes and tests their entries.
+func (w *Workspace) ListSymbols(d *Document) []Symbol {
 	x := w.indexOf(d.Path)
 	symbols := []Symbol{}
-	each(x.root, func(key, value *yamlNode) {
-		s := x.symbol(key, value, symbolModule)
+	eachMember(x.root, func(key, value *yamlNode) {
+		s := x.newSymbol(key, value, symbolModule)
 		switch key.Value {
 		case "nodes":
-			each(value, func(key, value *yamlNode) {
-				entry := x.symbol(key, value, symbolFunction)
-				if kind := field(value, "type"); kind != nil {
+			eachMember(value, func(key, value *yamlNode) {
+				entry := x.newSymbol(key, value, symbolFunction)
+				if kind := findField(value, "type"); kind != nil {
 					entry.Detail = kind.Value
 				}
 				s.Children = append(s.Children, entry)
 			})
 		case "tests":
-			for _, test := range items(value) {
-				if name := field(test, "name"); name != nil && name.Value != "" {
+			for _, test := range listItems(value) {
+				if name := findField(test, "name"); name != nil && name.Value != "" {
 					s.Children = append(s.Children, x.symbolOf(name.Value, name, test, symbolFunction))
 				}
 			}
 		case "initial_state":
-			each(value, func(key, value *yamlNode) { s.Children = append(s.Children, x.symbol(key, value, symbolKey)) })
+			eachMember(value, func(key, value *yamlNode) { s.Children = append(s.Children, x.newSymbol(key, value, symbolKey)) })
 		}
 		symbols = append(symbols, s)
 	})
 	return symbols
 }
 
-func (x *index) symbol(key, value *yamlNode, kind int) Symbol {
+func (x *index) newSymbol(key, value *yamlNode, kind int) Symbol {
 	return x.symbolOf(key.Value, key, value, kind)
 }
 
@@ -279,10 +279,10 @@ func (x *index) endOf(n *yamlNode) int {
 	return to
 }
 
-// Hover returns what is known about the place in a document: a key of the state, a node, or a field of the format.
-func (w *Workspace) Hover(d *Document, p Position) *Hover {
+// DescribePlace returns what is known about the place in a document: a key of the state, a node, or a field of the format.
+func (w *Workspace) DescribePlace(d *Document, p Position) *Hover {
 	dir := w.agentDir(d.Path)
-	x, m := w.target(d, p)
+	x, m := w.findTarget(d, p)
 	text := ""
 	switch {
 	case m == nil:
@@ -295,10 +295,10 @@ func (w *Workspace) Hover(d *Document, p Position) *Hover {
 	}
 	if text != "" {
 		r := x.text.rangeOf(m.from, m.to)
-		return &Hover{Markup{"markdown", w.redact(text)}, &r}
+		return &Hover{Markup{"markdown", w.redactText(text)}, &r}
 	}
 	root := w.formOf(d.Path)
-	line, start := d.Text.line(p.Line)
+	line, start := d.Text.lineAt(p.Line)
 	offset := d.Text.Offset(p) - start
 	from := strings.LastIndexAny(line[:offset], " {,\"'-[") + 1
 	end := strings.IndexAny(line[offset:], ":, }\"']")
@@ -307,7 +307,7 @@ func (w *Workspace) Hover(d *Document, p Position) *Hover {
 	}
 	key := line[from : offset+end]
 	s := spotAt(d.Text, start+from)
-	text = describe(key, descend(root, append(s.keys, key), func(id string) string { return kindOf(d.Text, id) }))
+	text = describeField(key, descendKeys(root, append(s.keys, key), func(id string) string { return kindOf(d.Text, id) }))
 	if text == "" || key == "" {
 		return nil
 	}
@@ -315,8 +315,8 @@ func (w *Workspace) Hover(d *Document, p Position) *Hover {
 	return &Hover{Markup{"markdown", text}, &r}
 }
 
-// redact removes secrets from a text that is shown.
-func (w *Workspace) redact(text string) string {
+// redactText removes secrets from a text that is shown.
+func (w *Workspace) redactText(text string) string {
 	return string(w.p.Tools.SecretSet().Bytes([]byte(text)))
 }
 
@@ -327,13 +327,13 @@ func describeNode(x *index, id string) string {
 		return ""
 	}
 	lines := []string{"**" + id + "**"}
-	if kind := field(entry, "type"); kind != nil {
+	if kind := findField(entry, "type"); kind != nil {
 		lines[0] += ", a node of type `" + kind.Value + "`"
 		if f := forms()["graph"].Definitions[kind.Value]; f != nil {
 			lines = append(lines, f.Description)
 		}
 	}
-	if text := field(entry, "description"); text != nil {
+	if text := findField(entry, "description"); text != nil {
 		lines = append(lines, text.Value)
 	}
 	return strings.Join(lines, "\n\n")

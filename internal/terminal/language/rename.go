@@ -11,20 +11,21 @@ import (
 	"strings"
 
 	"raddle.dev/flow/spec"
+	"raddle.dev/internal/base/pattern"
 	"raddle.dev/internal/base/strictyaml"
 	"raddle.dev/internal/process/agentcheck"
 	"raddle.dev/internal/process/app"
 )
 
 // newNames are the names that nodes and keys can get: those that no file needs quotes for.
-var newNames = map[thing]*regexp.Regexp{
-	aNode: regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]*$`),
-	aKey:  regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`),
+var newNames = map[thing]func() *regexp.Regexp{
+	aNode: pattern.CompileLater(`^[A-Za-z_][A-Za-z0-9_-]*$`),
+	aKey:  pattern.CompileLater(`^[A-Za-z_][A-Za-z0-9_]*$`),
 }
 
 // CanRename returns the range of the name at a position, or why it cannot get another one.
 func (w *Workspace) CanRename(d *Document, p Position) (Range, string, error) {
-	x, m := w.target(d, p)
+	x, m := w.findTarget(d, p)
 	if m == nil || newNames[m.thing] == nil {
 		return Range{}, "", errors.New("only nodes and keys of the state can be renamed")
 	}
@@ -48,18 +49,18 @@ func (w *Workspace) refuseKey(d *Document, key string) error {
 	return nil
 }
 
-// Rename returns the edits that give the node or the key at a position another name, in all files of its agent: the
+// RenameName returns the edits that give the node or the key at a position another name, in all files of its agent: the
 // definition, test files, recorded replies, and scripts, where they have the name as a literal. It fails if the agent
 // would have other errors afterwards.
-func (w *Workspace) Rename(ctx context.Context, d *Document, p Position, name string) (*WorkspaceEdit, error) {
+func (w *Workspace) RenameName(ctx context.Context, d *Document, p Position, name string) (*WorkspaceEdit, error) {
 	if _, _, err := w.CanRename(d, p); err != nil {
 		return nil, err
 	}
 	dir := w.agentDir(d.Path)
-	_, m := w.target(d, p)
+	_, m := w.findTarget(d, p)
 	graph := w.indexOf(filepath.Join(dir, graphFile))
 	switch {
-	case !newNames[m.thing].MatchString(name) || needsQuotes(name):
+	case !newNames[m.thing]().MatchString(name) || needsQuotes(name):
 		return nil, fmt.Errorf("%q cannot be a name: letters, digits and _, with a letter first", name)
 	case name == m.name:
 		return &WorkspaceEdit{DocumentChanges: []DocumentEdit{}}, nil
@@ -68,9 +69,9 @@ func (w *Workspace) Rename(ctx context.Context, d *Document, p Position, name st
 	case m.thing == aKey && slices.ContainsFunc(graph.mentions, func(o mention) bool { return o.thing == aKey && o.name == name }):
 		return nil, fmt.Errorf("there is a key %q already", name)
 	}
-	list, texts := w.mentions(dir, m)
+	list, texts := w.findMentions(dir, m)
 	if m.thing == aNode && countsFailures(graph, m.name) { // the state has its counts under the name of the node
-		keys, more := w.mentions(dir, &mention{thing: aKey, name: m.name})
+		keys, more := w.findMentions(dir, &mention{thing: aKey, name: m.name})
 		list = append(list, keys...)
 		maps.Copy(texts, more)
 	}
@@ -79,7 +80,7 @@ func (w *Workspace) Rename(ctx context.Context, d *Document, p Position, name st
 		byPath[o.path] = append(byPath[o.path], TextEdit{texts[o.path].rangeOf(o.from, o.to), name})
 	}
 	edit := &WorkspaceEdit{}
-	after := w.unsaved()
+	after := w.collectTexts()
 	for _, path := range slices.Sorted(maps.Keys(byPath)) {
 		version := VersionedDocument{URI: w.address(path)}
 		if open := w.docs[path]; open != nil {
@@ -93,7 +94,7 @@ func (w *Workspace) Rename(ctx context.Context, d *Document, p Position, name st
 
 // countsFailures reports whether a node is a map that keeps how many of its items have failed.
 func countsFailures(graph *index, id string) bool {
-	how := field(graph.nodes[id], "on_failure")
+	how := findField(graph.nodes[id], "on_failure")
 	return how != nil && how.Value != spec.OnFailureStop
 }
 
@@ -107,7 +108,7 @@ func needsQuotes(name string) bool {
 // proveRename compares the errors of an agent as it is with those that it has after a change of its texts.
 func (w *Workspace) proveRename(ctx context.Context, dir string, after map[string][]byte) error {
 	place := app.Place{Name: filepath.Base(dir), Dir: dir}
-	before := agentcheck.Check(ctx, w.p, place, agentcheck.Options{Unsaved: w.unsaved()})
+	before := agentcheck.Check(ctx, w.p, place, agentcheck.Options{Unsaved: w.collectTexts()})
 	then := agentcheck.Check(ctx, w.p, place, agentcheck.Options{Unsaved: after})
 	if then.Errors > before.Errors || then.Warnings > before.Warnings {
 		return fmt.Errorf("the agent would have %d errors and %d warnings, and has %d and %d: nothing is renamed", then.Errors, then.Warnings, before.Errors, before.Warnings)
@@ -126,9 +127,9 @@ func applyEdits(t *Text, edits []TextEdit) *Text {
 	return NewText(s)
 }
 
-// Actions returns the changes that findings propose, for diagnostics that the editor has. One of a text that has
+// ListActions returns the changes that findings propose, for diagnostics that the editor has. One of a text that has
 // changed since then is left out.
-func (w *Workspace) Actions(d *Document, diagnostics []Diagnostic) []CodeAction {
+func (w *Workspace) ListActions(d *Document, diagnostics []Diagnostic) []CodeAction {
 	actions := []CodeAction{}
 	for _, found := range diagnostics {
 		if found.Source != "raddle" || found.Data == nil || found.Data.Replace == "" {
@@ -137,7 +138,7 @@ func (w *Workspace) Actions(d *Document, diagnostics []Diagnostic) []CodeAction 
 		from, to := d.Text.Offset(found.Range.Start), d.Text.Offset(found.Range.End)
 		old := d.Text.s[from:max(from, to)]
 		edit, ok := replaceWord(d.Text, from, old, found.Data.Replace)
-		if !ok || len(w.current(d, found)) == 0 {
+		if !ok || len(w.findCurrent(d, found)) == 0 {
 			continue
 		}
 		actions = append(actions, CodeAction{
@@ -148,9 +149,9 @@ func (w *Workspace) Actions(d *Document, diagnostics []Diagnostic) []CodeAction 
 	return actions
 }
 
-// current returns the findings of the last check that are a diagnostic.
-func (w *Workspace) current(d *Document, found Diagnostic) (list []Diagnostic) {
-	for _, now := range w.publish(d.Path).Diagnostics {
+// findCurrent returns the findings of the last check that are a diagnostic.
+func (w *Workspace) findCurrent(d *Document, found Diagnostic) (list []Diagnostic) {
+	for _, now := range w.publishFile(d.Path).Diagnostics {
 		if now.Range == found.Range && now.Message == found.Message {
 			list = append(list, now)
 		}

@@ -18,7 +18,7 @@ type spot struct {
 // spotAt returns what is around an index of a text.
 func spotAt(text *Text, offset int) spot {
 	p := text.Position(offset)
-	line, start := text.line(p.Line)
+	line, start := text.lineAt(p.Line)
 	before := line[:min(offset-start, len(line))]
 	if open := strings.LastIndex(before, "{{"); open >= 0 && !strings.Contains(before[open:], "}}") && !strings.Contains(before[open:], " ") {
 		s := spot{placeholder: true, typed: before[open+2:], from: start + open + 2}
@@ -90,7 +90,7 @@ func (s *spot) readLine(rest string) {
 func keysAbove(text *Text, line, column int) (keys []string) {
 	afterDash := false
 	for n := line; n >= 0 && (column > 0 || afterDash); n-- {
-		raw, _ := text.line(n)
+		raw, _ := text.lineAt(n)
 		if n == line { // only the dashes of the cursor's own line are above it
 			if first := indentOf(raw); first < column && strings.HasPrefix(raw[first:], "-") {
 				column, afterDash = first, true

@@ -48,8 +48,8 @@ func NewText(s string) *Text {
 // String returns the text.
 func (t *Text) String() string { return t.s }
 
-// line returns a line without its end, and its offset.
-func (t *Text) line(n int) (string, int) {
+// lineAt returns a line without its end, and its offset.
+func (t *Text) lineAt(n int) (string, int) {
 	if n < 0 || n >= len(t.lines) {
 		return "", len(t.s)
 	}
@@ -66,7 +66,7 @@ func (t *Text) Offset(p Position) int {
 	if p.Line < 0 {
 		return 0
 	}
-	text, start := t.line(p.Line)
+	text, start := t.lineAt(p.Line)
 	units := 0
 	for i, r := range text {
 		size := utf16Size(r)
@@ -102,8 +102,8 @@ func (t *Text) Position(offset int) Position {
 // rangeOf returns the range between two indexes of the text.
 func (t *Text) rangeOf(from, to int) Range { return Range{t.Position(from), t.Position(to)} }
 
-// Replace returns the text with another one in the place of a range.
-func (t *Text) Replace(r Range, with string) *Text {
+// ReplaceRange returns the text with another one in the place of a range.
+func (t *Text) ReplaceRange(r Range, with string) *Text {
 	from, to := t.Offset(r.Start), t.Offset(r.End)
 	if to < from {
 		from, to = to, from

@@ -60,8 +60,8 @@ func New(p *app.Process) *Workspace {
 	return &Workspace{p: p, docs: map[string]*Document{}, agents: map[string]*agentView{}, stale: map[string]bool{}}
 }
 
-// Find returns the open document at an address of the protocol, or nil.
-func (w *Workspace) Find(uri string) *Document {
+// FindDocument returns the open document at an address of the protocol, or nil.
+func (w *Workspace) FindDocument(uri string) *Document {
 	path, ok := PathOf(uri)
 	if !ok {
 		return nil
@@ -69,11 +69,11 @@ func (w *Workspace) Find(uri string) *Document {
 	return w.docs[path]
 }
 
-// Open adds a document. Documents that are no files are ignored.
-func (w *Workspace) Open(uri string, version int, text string) {
+// OpenDocument adds a document. Documents that are no files are ignored.
+func (w *Workspace) OpenDocument(uri string, version int, text string) {
 	if path, ok := PathOf(uri); ok {
 		w.docs[path] = &Document{uri, path, version, NewText(text)}
-		w.touch(path)
+		w.markStale(path)
 	}
 }
 
@@ -83,9 +83,9 @@ type Change struct {
 	Text  string `json:"text"`
 }
 
-// Change changes a document by changes in their order.
-func (w *Workspace) Change(uri string, version int, changes []Change) {
-	d := w.Find(uri)
+// ChangeDocument changes a document by changes in their order.
+func (w *Workspace) ChangeDocument(uri string, version int, changes []Change) {
+	d := w.FindDocument(uri)
 	if d == nil {
 		return
 	}
@@ -94,30 +94,30 @@ func (w *Workspace) Change(uri string, version int, changes []Change) {
 		if c.Range == nil {
 			text = NewText(c.Text)
 		} else {
-			text = text.Replace(*c.Range, c.Text)
+			text = text.ReplaceRange(*c.Range, c.Text)
 		}
 	}
 	w.docs[d.Path] = &Document{d.URI, d.Path, version, text}
-	w.touch(d.Path)
+	w.markStale(d.Path)
 }
 
-// Close forgets a document: its file counts again.
-func (w *Workspace) Close(uri string) {
-	if d := w.Find(uri); d != nil {
-		w.touch(d.Path)
+// CloseDocument forgets a document: its file counts again.
+func (w *Workspace) CloseDocument(uri string) {
+	if d := w.FindDocument(uri); d != nil {
+		w.markStale(d.Path)
 		delete(w.docs, d.Path)
 	}
 }
 
-// Touch says that a file has changed outside of the editor.
-func (w *Workspace) Touch(uri string) {
+// TouchFile says that a file has changed outside of the editor.
+func (w *Workspace) TouchFile(uri string) {
 	if path, ok := PathOf(uri); ok {
-		w.touch(path)
+		w.markStale(path)
 	}
 }
 
-// touch marks the agents for a check to which a file belongs, and those that run them.
-func (w *Workspace) touch(path string) {
+// markStale marks the agents for a check to which a file belongs, and those that run them.
+func (w *Workspace) markStale(path string) {
 	dir := w.agentDir(path)
 	if dir == "" {
 		return
@@ -143,7 +143,7 @@ func (w *Workspace) agentDir(path string) string {
 		return dir
 	}
 	for range deepestFile {
-		if w.has(filepath.Join(dir, graphFile)) || w.has(filepath.Join(dir, configFile)) && dir != w.p.Dirs.Config {
+		if w.hasFile(filepath.Join(dir, graphFile)) || w.hasFile(filepath.Join(dir, configFile)) && dir != w.p.Dirs.Config {
 			return dir
 		}
 		dir = filepath.Dir(dir)
@@ -151,8 +151,8 @@ func (w *Workspace) agentDir(path string) string {
 	return ""
 }
 
-// has reports whether a file is open or exists.
-func (w *Workspace) has(path string) bool {
+// hasFile reports whether a file is open or exists.
+func (w *Workspace) hasFile(path string) bool {
 	if w.docs[path] != nil {
 		return true
 	}
@@ -160,8 +160,8 @@ func (w *Workspace) has(path string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// unsaved returns the texts of all open documents by path.
-func (w *Workspace) unsaved() map[string][]byte {
+// collectTexts returns the texts of all open documents by path.
+func (w *Workspace) collectTexts() map[string][]byte {
 	texts := make(map[string][]byte, len(w.docs))
 	for path, d := range w.docs {
 		texts[path] = []byte(d.Text.s)
@@ -171,15 +171,15 @@ func (w *Workspace) unsaved() map[string][]byte {
 
 // definition returns the path of the file that defines the agent of a directory.
 func (w *Workspace) definition(dir string) string {
-	if path := filepath.Join(dir, configFile); !w.has(filepath.Join(dir, graphFile)) && w.has(path) {
+	if path := filepath.Join(dir, configFile); !w.hasFile(filepath.Join(dir, graphFile)) && w.hasFile(path) {
 		return path
 	}
 	return filepath.Join(dir, graphFile)
 }
 
-// Diagnose checks the agents whose files have changed since the last call, and returns the diagnostics of all documents
+// CheckStale checks the agents whose files have changed since the last call, and returns the diagnostics of all documents
 // that they are about.
-func (w *Workspace) Diagnose(ctx context.Context) []Published {
+func (w *Workspace) CheckStale(ctx context.Context) []Published {
 	affected := map[string]bool{}
 	for _, dir := range slices.Sorted(maps.Keys(w.stale)) {
 		delete(w.stale, dir)
@@ -206,7 +206,7 @@ func (w *Workspace) Diagnose(ctx context.Context) []Published {
 	}
 	list := make([]Published, 0, len(affected))
 	for _, path := range slices.Sorted(maps.Keys(affected)) {
-		list = append(list, w.publish(path))
+		list = append(list, w.publishFile(path))
 	}
 	return list
 }
@@ -235,7 +235,7 @@ func (w *Workspace) checkAgent(ctx context.Context, dir string, old *agentView) 
 			a.found[f.Pos.File] = append(a.found[f.Pos.File], f)
 		}
 	}
-	report := agentcheck.Check(ctx, w.p, app.Place{Name: filepath.Base(dir), Dir: dir}, agentcheck.Options{Unsaved: w.unsaved()})
+	report := agentcheck.Check(ctx, w.p, app.Place{Name: filepath.Base(dir), Dir: dir}, agentcheck.Options{Unsaved: w.collectTexts()})
 	add(report.Findings)
 	if report.Err != nil && len(report.Findings) == 0 {
 		add([]strictyaml.Finding{{Severity: strictyaml.SeverityError, Code: "not-loaded", Message: report.Error}})
@@ -243,7 +243,7 @@ func (w *Workspace) checkAgent(ctx context.Context, dir string, old *agentView) 
 	if a.loaded = report.Loaded; a.loaded != nil {
 		a.lastTool = a.loaded
 		if a.lastFile = a.loaded.File; a.lastFile != nil {
-			a.lastText = w.read(a.lastFile.Path)
+			a.lastText = w.readText(a.lastFile.Path)
 		}
 		for _, child := range a.loaded.Agents()[1:] {
 			a.uses = append(a.uses, child.Dir)
@@ -275,10 +275,10 @@ func checkTests(d *Document, a *flow.Agent) (found []strictyaml.Finding) {
 	return found
 }
 
-// publish returns the diagnostics of a file, of all agents that have findings there, each once.
-func (w *Workspace) publish(path string) Published {
+// publishFile returns the diagnostics of a file, of all agents that have findings there, each once.
+func (w *Workspace) publishFile(path string) Published {
 	p := Published{URI: AddressOf(path), Diagnostics: []Diagnostic{}}
-	text := w.read(path)
+	text := w.readText(path)
 	if d := w.docs[path]; d != nil {
 		p.URI = d.URI
 		p.Version = new(d.Version)
@@ -294,8 +294,8 @@ func (w *Workspace) publish(path string) Published {
 	return p
 }
 
-// read returns the text of a file as the editor has it, otherwise as it is stored, or an empty text.
-func (w *Workspace) read(path string) *Text {
+// readText returns the text of a file as the editor has it, otherwise as it is stored, or an empty text.
+func (w *Workspace) readText(path string) *Text {
 	if d := w.docs[path]; d != nil {
 		return d.Text
 	}
@@ -306,7 +306,7 @@ func (w *Workspace) read(path string) *Text {
 	return NewText(string(text))
 }
 
-// readInside is read for a file that must lie beneath an agent's directory.
+// readInside is readText for a file that must lie beneath an agent's directory.
 func (w *Workspace) readInside(dir, name string) (string, *Text, bool) {
 	path := name
 	if !filepath.IsAbs(path) {

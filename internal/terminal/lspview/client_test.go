@@ -30,7 +30,7 @@ type client struct {
 	nextID  int
 	docs    map[string]*clientDocument // by address
 	shown   map[string][]language.Diagnostic
-	version int             // of the newest text of any document
+	version int // of the newest text of any document
 	ended   chan error
 	process *app.Process
 	server  *lspview.Server

@@ -15,8 +15,8 @@ func NewServer(p *app.Process) *Server { return newServer(p) }
 
 // Serve is [Serve].
 func (s *server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
-	return s.serve(ctx, in, out)
+	return s.serveEditor(ctx, in, out)
 }
 
 // TextOf returns the text of an open document, between two messages.
-func (s *server) TextOf(uri string) string { return s.work.Find(uri).Text.String() }
+func (s *server) TextOf(uri string) string { return s.work.FindDocument(uri).Text.String() }

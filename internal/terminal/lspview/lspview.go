@@ -81,7 +81,7 @@ func (o *FormatOptions) Run(_ context.Context, con *console.Console, p *app.Proc
 	}
 	changed, failed := 0, 0
 	for _, path := range files {
-		is, err := o.format(path)
+		is, err := o.formatFile(path)
 		switch {
 		case err != nil:
 			failed++
@@ -101,8 +101,8 @@ func (o *FormatOptions) Run(_ context.Context, con *console.Console, p *app.Proc
 	return nil
 }
 
-// format lays out a file, unless it is only to be checked, and reports whether its text differs.
-func (o *FormatOptions) format(path string) (changed bool, err error) {
+// formatFile lays out a file, unless it is only to be checked, and reports whether its text differs.
+func (o *FormatOptions) formatFile(path string) (changed bool, err error) {
 	text, err := plainfile.Read(path, strictyaml.MaxFileSize)
 	if err != nil {
 		return false, err

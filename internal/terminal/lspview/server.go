@@ -28,15 +28,15 @@ var errNoShutdown = errors.New("the editor went away without a shutdown")
 
 // Serve speaks the Language Server Protocol until the editor ends it. The error says that it did so without a shutdown.
 func Serve(ctx context.Context, p *app.Process, in io.Reader, out io.Writer) error {
-	return newServer(p).serve(ctx, in, out)
+	return newServer(p).serveEditor(ctx, in, out)
 }
 
 func newServer(p *app.Process) *server {
 	return &server{p: p, work: language.New(p), wake: make(chan struct{}, 1), cancelled: map[jsonrpc2.ID]bool{}}
 }
 
-// serve is Serve.
-func (s *server) serve(ctx context.Context, in io.Reader, out io.Writer) error {
+// serveEditor is Serve.
+func (s *server) serveEditor(ctx context.Context, in io.Reader, out io.Writer) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	stream := jsonrpc2.NewBufferedStream(pipe{in, out}, frames{})
@@ -45,7 +45,7 @@ func (s *server) serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	go func() {
 		select {
 		case <-conn.DisconnectNotify():
-			s.push(&jsonrpc2.Request{Method: "exit", Notif: true})
+			s.pushMessage(&jsonrpc2.Request{Method: "exit", Notif: true})
 		case <-ctx.Done():
 		}
 	}()
@@ -98,10 +98,10 @@ func (s *server) Handle(_ context.Context, _ *jsonrpc2.Conn, r *jsonrpc2.Request
 		}
 		return
 	}
-	s.push(r)
+	s.pushMessage(r)
 }
 
-func (s *server) push(r *jsonrpc2.Request) {
+func (s *server) pushMessage(r *jsonrpc2.Request) {
 	s.mu.Lock()
 	s.queue = append(s.queue, r)
 	s.mu.Unlock()
@@ -111,8 +111,8 @@ func (s *server) push(r *jsonrpc2.Request) {
 	}
 }
 
-// next returns the next message, or nil, and whether it was cancelled.
-func (s *server) next() (r *jsonrpc2.Request, cancelled bool) {
+// nextMessage returns the next message, or nil, and whether it was cancelled.
+func (s *server) nextMessage() (r *jsonrpc2.Request, cancelled bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.queue) == 0 {
@@ -128,11 +128,11 @@ func (s *server) next() (r *jsonrpc2.Request, cancelled bool) {
 // handleAll handles messages until the editor ends the server.
 func (s *server) handleAll(ctx context.Context, conn *jsonrpc2.Conn) error {
 	for {
-		r, cancelled := s.next()
+		r, cancelled := s.nextMessage()
 		switch {
 		case r == nil:
-			for _, found := range s.work.Diagnose(ctx) {
-				if err := conn.Notify(ctx, "textDocument/publishDiagnostics", s.clean(found)); err != nil && !errors.Is(err, jsonrpc2.ErrClosed) {
+			for _, found := range s.work.CheckStale(ctx) {
+				if err := conn.Notify(ctx, "textDocument/publishDiagnostics", s.cleanMessages(found)); err != nil && !errors.Is(err, jsonrpc2.ErrClosed) {
 					return err
 				}
 			}
@@ -149,25 +149,25 @@ func (s *server) handleAll(ctx context.Context, conn *jsonrpc2.Conn) error {
 		case cancelled:
 			_ = conn.ReplyWithError(ctx, r.ID, &jsonrpc2.Error{Code: codeCancelled, Message: "the editor has cancelled the request"})
 		default:
-			result, err := s.handle(ctx, r)
+			result, err := s.handleMessage(ctx, r)
 			if r.Notif {
 				continue
 			}
-			s.reply(ctx, conn, r.ID, result, err)
+			s.replyTo(ctx, conn, r.ID, result, err)
 		}
 	}
 }
 
-// clean returns diagnostics without secrets.
-func (s *server) clean(p language.Published) language.Published {
+// cleanMessages returns diagnostics without secrets.
+func (s *server) cleanMessages(p language.Published) language.Published {
 	for i := range p.Diagnostics {
 		p.Diagnostics[i].Message = string(s.p.Tools.SecretSet().Bytes([]byte(p.Diagnostics[i].Message)))
 	}
 	return p
 }
 
-// reply answers a request. An editor that has gone is no error: the queue says so.
-func (s *server) reply(ctx context.Context, conn *jsonrpc2.Conn, id jsonrpc2.ID, result any, err error) {
+// replyTo answers a request. An editor that has gone is no error: the queue says so.
+func (s *server) replyTo(ctx context.Context, conn *jsonrpc2.Conn, id jsonrpc2.ID, result any, err error) {
 	if err == nil {
 		_ = conn.Reply(ctx, id, result)
 		return
@@ -198,8 +198,8 @@ type params struct {
 	} `json:"changes"`
 }
 
-// handle does what a message asks. A panic is an error of its request: the editor keeps its server.
-func (s *server) handle(ctx context.Context, r *jsonrpc2.Request) (result any, err error) {
+// handleMessage does what a message asks. A panic is an error of its request: the editor keeps its server.
+func (s *server) handleMessage(ctx context.Context, r *jsonrpc2.Request) (result any, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			result, err = nil, fmt.Errorf("%s: %v: please report this", r.Method, v)
@@ -223,27 +223,27 @@ func (s *server) handle(ctx context.Context, r *jsonrpc2.Request) (result any, e
 			return nil, &jsonrpc2.Error{Code: jsonrpc2.CodeInvalidParams, Message: err.Error()}
 		}
 	}
-	if s.synchronize(r.Method, &p) {
+	if s.syncDocument(r.Method, &p) {
 		return nil, nil
 	}
-	return s.answer(ctx, r.Method, &p)
+	return s.answerRequest(ctx, r.Method, &p)
 }
 
-// synchronize does what a notification about documents says, and reports whether it is one.
-func (s *server) synchronize(method string, p *params) bool {
+// syncDocument does what a notification about documents says, and reports whether it is one.
+func (s *server) syncDocument(method string, p *params) bool {
 	doc := p.TextDocument
 	switch method {
 	case "textDocument/didOpen":
-		s.work.Open(doc.URI, doc.Version, doc.Text)
+		s.work.OpenDocument(doc.URI, doc.Version, doc.Text)
 	case "textDocument/didChange":
-		s.work.Change(doc.URI, doc.Version, p.ContentChanges)
+		s.work.ChangeDocument(doc.URI, doc.Version, p.ContentChanges)
 	case "textDocument/didClose":
-		s.work.Close(doc.URI)
+		s.work.CloseDocument(doc.URI)
 	case "textDocument/didSave":
-		s.work.Touch(doc.URI)
+		s.work.TouchFile(doc.URI)
 	case "workspace/didChangeWatchedFiles":
 		for _, c := range p.Changes {
-			s.work.Touch(c.URI)
+			s.work.TouchFile(c.URI)
 		}
 	default:
 		return false
@@ -251,10 +251,10 @@ func (s *server) synchronize(method string, p *params) bool {
 	return true
 }
 
-// answer answers a request about a document. One that is not open has no answer, and neither has a text that is being
+// answerRequest answers a request about a document. One that is not open has no answer, and neither has a text that is being
 // typed: then the result is empty.
-func (s *server) answer(ctx context.Context, method string, p *params) (any, error) {
-	d := s.work.Find(p.TextDocument.URI)
+func (s *server) answerRequest(ctx context.Context, method string, p *params) (any, error) {
+	d := s.work.FindDocument(p.TextDocument.URI)
 	if d == nil {
 		switch method {
 		case "textDocument/completion", "textDocument/hover", "textDocument/definition", "textDocument/references", "textDocument/documentSymbol",
@@ -265,18 +265,18 @@ func (s *server) answer(ctx context.Context, method string, p *params) (any, err
 	}
 	switch method {
 	case "textDocument/completion":
-		return map[string]any{"isIncomplete": false, "items": append([]language.Completion{}, s.work.Complete(d, p.Position)...)}, nil
+		return map[string]any{"isIncomplete": false, "items": append([]language.Completion{}, s.work.ListCompletions(d, p.Position)...)}, nil
 	case "textDocument/hover":
-		if h := s.work.Hover(d, p.Position); h != nil {
+		if h := s.work.DescribePlace(d, p.Position); h != nil {
 			return h, nil
 		}
 		return nil, nil
 	case "textDocument/definition":
-		return s.work.Define(d, p.Position), nil
+		return s.work.FindDefinitions(d, p.Position), nil
 	case "textDocument/references":
-		return s.work.References(d, p.Position, p.Context.IncludeDeclaration), nil
+		return s.work.FindReferences(d, p.Position, p.Context.IncludeDeclaration), nil
 	case "textDocument/documentSymbol":
-		return s.work.Symbols(d), nil
+		return s.work.ListSymbols(d), nil
 	case "textDocument/prepareRename":
 		r, name, err := s.work.CanRename(d, p.Position)
 		if err != nil {
@@ -284,21 +284,21 @@ func (s *server) answer(ctx context.Context, method string, p *params) (any, err
 		}
 		return map[string]any{"range": r, "placeholder": name}, nil
 	case "textDocument/rename":
-		edit, err := s.work.Rename(ctx, d, p.Position, p.NewName)
+		edit, err := s.work.RenameName(ctx, d, p.Position, p.NewName)
 		if err != nil {
 			return nil, err
 		}
 		return edit, nil
 	case "textDocument/codeAction":
-		return s.work.Actions(d, p.Context.Diagnostics), nil
+		return s.work.ListActions(d, p.Context.Diagnostics), nil
 	case "textDocument/formatting":
-		return format(d)
+		return formatDocument(d)
 	}
 	return nil, &jsonrpc2.Error{Code: jsonrpc2.CodeMethodNotFound, Message: "there is no " + method}
 }
 
-// format returns the edits of raddle fmt: the lines that differ.
-func format(d *language.Document) ([]language.TextEdit, error) {
+// formatDocument returns the edits of raddle fmt: the lines that differ.
+func formatDocument(d *language.Document) ([]language.TextEdit, error) {
 	formatted, err := yamlformat.Format([]byte(d.Text.String()))
 	if err != nil {
 		return nil, err
