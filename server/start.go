@@ -27,6 +27,7 @@ type StartRequest struct {
 	// Files are attached to the prompt; their names are never opened.
 	Files []attach.File `json:"files,omitempty"`
 	Key   string        `json:"-"` // idempotency key: the same key gives the same run; "": none
+	Via   string        `json:"-"` // what starts it: the name of a protocol, or "trigger NAME"; "": the API
 
 	ID     string            `json:"-"` // of the run, which must not exist; "": a new one
 	State  *jsonvalue.Object `json:"-"` // first values of the state of a graph; nil: those of its file
@@ -104,7 +105,7 @@ func (s *Service) startNew(ctx context.Context, req StartRequest, saveKey func(*
 	}
 	start := app.Request{
 		User: caller.User, TraceParent: caller.TraceParent, Agent: req.Agent, Prompt: req.Prompt, Variables: req.Variables, Session: req.Session, Model: req.Model, Headless: req.Headless,
-		ID: req.ID, State: req.State, Budget: req.Budget,
+		ID: req.ID, State: req.State, Budget: req.Budget, Via: cmp.Or(req.Via, "api"), By: cmp.Or(caller.User, caller.Name),
 	}
 	if err := start.Attach(req.Files, func(name string) string { return name }); err != nil {
 		return "", err

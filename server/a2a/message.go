@@ -40,7 +40,7 @@ func (t *tasks) takeMessage(ctx context.Context, req *a2a.SendMessageRequest) (r
 	if err != nil {
 		return "", "", err
 	}
-	start := server.StartRequest{Agent: t.agent.Name, Prompt: prompt, Files: files, Variables: variablesOf(m.Metadata)}
+	start := server.StartRequest{Via: "a2a", Agent: t.agent.Name, Prompt: prompt, Files: files, Variables: variablesOf(m.Metadata)}
 	if !t.agent.IsGraph() {
 		if m.ContextID == "" {
 			m.ContextID = newContext()

@@ -189,7 +189,7 @@ func (t *turn) begin(ctx context.Context, p prompt) error {
 	if err := t.closeOpenTurn(ctx); err != nil {
 		return err
 	}
-	req := server.StartRequest{Agent: t.editor.agent, Prompt: p.text, Files: p.files}
+	req := server.StartRequest{Via: "acp", Agent: t.editor.agent, Prompt: p.text, Files: p.files}
 	if !s.graph {
 		req.Session = s.name
 	}

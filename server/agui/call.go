@@ -115,7 +115,7 @@ func (c *call) start(ctx context.Context) error {
 	if err != nil {
 		return newRuleError("invalid_input", "%v", err)
 	}
-	req := server.StartRequest{Agent: c.agent.Name, Prompt: prompt, Files: files, Variables: variables, Key: "agui:" + c.thread + ":" + c.in.RunID}
+	req := server.StartRequest{Via: "agui", Agent: c.agent.Name, Prompt: prompt, Files: files, Variables: variables, Key: "agui:" + c.thread + ":" + c.in.RunID}
 	if !c.agent.IsGraph() {
 		req.Session = nameSession(c.in.ThreadID)
 	}

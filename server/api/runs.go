@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -103,7 +101,7 @@ func (h *handler) addRuns() {
 	start.MaxBodyBytes = MaxStartBody
 	start.BodyReadTimeout = startTimeout
 	huma.Register(h.api, start, h.startRun)
-	add(h, operation{http.MethodGet, "/runs", "list-runs", "List runs, newest first", server.ScopeRead, 0}, h.listRuns)
+	h.addLists()
 	add(h, operation{http.MethodGet, "/runs/{id}", "show-run", "Show a run, as raddle runs show --output json does", server.ScopeRead, 0}, h.showRun)
 	add(h, operation{http.MethodGet, "/runs/{id}/usage", "show-usage", "Show how long a run worked and what it cost; this reads no other run, but not the runs of nodes with a queue", server.ScopeRead, 0}, func(ctx context.Context, in *RunPath) (*body[RunUsage], error) {
 		v, err := h.process.Runs.ReadUsage(ctx, in.ID)
@@ -303,62 +301,6 @@ func (h *handler) readStarted(ctx context.Context, run string, wait time.Duratio
 		return h.service.ReadState(ctx, run)
 	}
 	return st, err
-}
-
-type listInput struct {
-	Paging
-	Agent   string    `query:"agent" doc:"only runs of this agent"`
-	Status  string    `query:"status" doc:"only runs with this status"`
-	Since   time.Time `query:"since" doc:"only runs that started then or later"`
-	Session string    `query:"session" doc:"only runs of sessions with this name"`
-	Text    string    `query:"text" doc:"only runs with this text in their id, prompt, question or reason"`
-}
-
-// statuses are those by which runs are listed: those of lists, and others that no listed run has, which clients send.
-var statuses = append(runs.Statuses(), "halted", graph.NotStarted.String())
-
-func (h *handler) listRuns(ctx context.Context, in *listInput) (*body[Page[runs.Info]], error) {
-	before, err := in.readCursor()
-	if err != nil {
-		return nil, err
-	}
-	if in.Status != "" && !slices.Contains(statuses, in.Status) {
-		return nil, newProblem(http.StatusUnprocessableEntity, "invalid-request", "there is no status "+strconv.Quote(in.Status)+": it is one of "+strings.Join(statuses, ", "))
-	}
-	page := Page[runs.Info]{Items: []runs.Info{}}
-	for i, err := range h.process.Runs.EachRun(ctx, runs.RunRange{Below: before, Status: in.Status, Agent: in.Agent}) {
-		if err != nil {
-			return nil, err
-		}
-		r := &i
-		wanted := (in.Session == "" || r.Session == in.Session) &&
-			(in.Since.IsZero() || !r.Started.Before(in.Since))
-		if !wanted || in.Text != "" && !h.containsText(ctx, r, strings.ToLower(in.Text)) {
-			continue
-		}
-		if len(page.Items) == in.Limit {
-			page.Next = writeCursor(page.Items[in.Limit-1].Run)
-			break
-		}
-		page.Items = append(page.Items, i)
-	}
-	return &body[Page[runs.Info]]{page}, nil
-}
-
-// containsText reports whether what a list shows of a run, or its prompt, contains a text in lower case.
-func (h *handler) containsText(ctx context.Context, r *runs.Info, text string) bool {
-	words := []string{r.Run, r.Agent, r.Session, r.Reason}
-	for _, q := range r.Questions {
-		words = append(words, q.Prompt)
-	}
-	if strings.Contains(strings.ToLower(strings.Join(words, "\n")), text) {
-		return true
-	}
-	if prompt, ok := r.KnownPrompt(); ok {
-		return strings.Contains(strings.ToLower(prompt), text)
-	}
-	d, err := h.process.Runs.ReadRunDetail(ctx, r.Run)
-	return err == nil && d.Record != nil && strings.Contains(strings.ToLower(d.Record.Prompt), text)
 }
 
 func (h *handler) showRun(ctx context.Context, in *RunPath) (*body[*overview.Run], error) {

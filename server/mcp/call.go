@@ -70,7 +70,7 @@ func (b *bridge) callAgent(ctx context.Context, req *sdk.CallToolRequest, t agen
 
 // readArguments returns the run that a call of an agent's tool starts.
 func readArguments(text json.RawMessage, t agentTool) (start server.StartRequest, err error) {
-	start = server.StartRequest{Agent: t.name, Variables: map[string]string{}}
+	start = server.StartRequest{Via: "mcp", Agent: t.name, Variables: map[string]string{}}
 	var given map[string]any
 	if len(text) > 0 {
 		if err := json.Unmarshal(text, &given); err != nil {

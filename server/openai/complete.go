@@ -70,7 +70,7 @@ func (c *completion) startRun(ctx context.Context, header http.Header) error {
 	if err := server.RequireScopes(ctx, c.handler.service, server.ScopeStart, server.ScopeRead); err != nil {
 		return err
 	}
-	start := server.StartRequest{Agent: c.request.Model, Prompt: c.request.formatPrompt(), Files: c.request.allFiles(), Variables: c.request.Raddle.Variables, Key: header.Get("Idempotency-Key")}
+	start := server.StartRequest{Via: "openai", Agent: c.request.Model, Prompt: c.request.formatPrompt(), Files: c.request.allFiles(), Variables: c.request.Raddle.Variables, Key: header.Get("Idempotency-Key")}
 	if c.talks = !info.IsGraph(); c.talks {
 		start.Session = noSession // the messages are the history, whatever the agent's file says
 	}

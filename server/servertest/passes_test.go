@@ -95,8 +95,13 @@ func TestPassesOfRequests(t *testing.T) {
 	if got := st.Take(started.Run); got.Passes > 5 {
 		t.Errorf("an answer, until the run has ended: %s, want at most 5 passes", got)
 	}
-	send("GET", "/runs", "")
-	if got := st.Take(started.Run); got.Passes+got.Parts > 0 {
-		t.Errorf("the list of runs reads journals: %s", got)
+	for _, path := range []string{"/runs", "/runs?status=done,failed&text=hello&min_seconds=0.000001&via=api&since=2020-01-01T00:00:00Z", "/runs?text=nothing", "/overview"} {
+		text := send("GET", path, "")
+		if got := st.Take(started.Run); got.Passes+got.Parts > 0 {
+			t.Errorf("GET %s reads journals: %s", path, got)
+		}
+		if strings.Contains(text, started.Run) == strings.Contains(path, "nothing") && path != "/overview" {
+			t.Errorf("GET %s: %s", path, text)
+		}
 	}
 }

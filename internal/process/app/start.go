@@ -57,6 +57,8 @@ type Request struct {
 	// [Process.StartRemoteRun].
 	Remote      bool
 	TraceParent string // the span that asks for the run; "": that of the environment
+	Via         string // what starts it, and for whom: as in runs.Record
+	By          string
 	// NeedAll makes a missing variable of a graph below the agent an error before the run, too: there is a person who
 	// can set it.
 	NeedAll bool
@@ -333,6 +335,8 @@ func (p *Process) newRecord(place Place, req Request) *runs.Record {
 		Workspace:    p.Dirs.Work,
 		Version:      Version(),
 		TraceParent:  p.trace.findParent(req.TraceParent),
+		Via:          req.Via,
+		By:           req.By,
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 type RunRange struct {
 	Prefix string // of their ids
 	Below  string // only runs that come after this one, newest first
-	Status string // that of [Info]; "": any
+	Status string // that of [Info], or several, separated by commas; "": any
 	Agent  string // "": any
 
 	due   bool // only runs that may wait for a time
@@ -35,13 +35,14 @@ func (a *Archive) EachRun(ctx context.Context, r RunRange) iter.Seq2[Info, error
 		if st == nil {
 			return
 		}
+		statuses := r.splitStatuses()
 		w := &runWalk{
 			ctx:   ctx,
 			store: st,
 			below: r.Below,
 			jobs:  &jobSet{store: st},
 			yield: func(i Info, err error) bool {
-				if err == nil && (r.Status != "" && i.Status != r.Status || r.Agent != "" && i.Agent != r.Agent) {
+				if err == nil && (r.Status != "" && !slices.Contains(statuses, i.Status) || r.Agent != "" && i.Agent != r.Agent) {
 					return true
 				}
 				return yield(i, err)
@@ -93,8 +94,18 @@ func (r *RunRange) listStatuses() []string {
 	if r.ended {
 		return []string{graph.Done.String(), graph.Abandoned.String(), graph.CleanedUp.String()}
 	}
-	return recordedStatuses(r.Status)
+	if r.Status == "" {
+		return nil
+	}
+	list := []string{}
+	for _, status := range r.splitStatuses() {
+		list = append(list, recordedStatuses(status)...)
+	}
+	return list
 }
+
+// splitStatuses returns the statuses that the range names.
+func (r *RunRange) splitStatuses() []string { return strings.Split(r.Status, ",") }
 
 // walkRuns passes on the runs of a range.
 func (w *runWalk) walkRuns(r *RunRange) error {
@@ -140,35 +151,49 @@ func (w *runWalk) walkRuns(r *RunRange) error {
 // that have ended and that a process of this machine holds nevertheless, and of those with jobs.
 func (w *runWalk) addFew(index journal.Index, r *RunRange) error {
 	var threads []string
-	switch r.Status {
+	for _, status := range r.splitStatuses() {
+		few, err := w.listFew(status)
+		if err != nil {
+			return err
+		}
+		threads = append(threads, few...)
+	}
+	slices.Sort(threads)
+	listed := r.listStatuses()
+	for _, thread := range slices.Compact(threads) {
+		l, ok, err := index.ReadLine(w.ctx, thread)
+		if err != nil {
+			return explainStoreError(w.ctx, err)
+		}
+		d, known := decodeLine(&l)
+		isThere := slices.Contains(listed, l.Status) // in the pages of lines
+		if ok && known && !isThere && strings.HasPrefix(thread, r.Prefix) && (r.Below == "" || l.Order < r.Below) {
+			w.sessions = append(w.sessions, *newListedLine(&l, d))
+		}
+	}
+	return nil
+}
+
+// listFew returns the threads that may have a status which is not the recorded one.
+func (w *runWalk) listFew(status string) (threads []string, err error) {
+	switch status {
 	case Running:
-		threads = listLocks(w.store.Location.LockDir())
+		return listLocks(w.store.Location.LockDir()), nil
 	case Queued, GivenUp:
 		q := QueueOf(w.store)
 		if q == nil {
-			return nil
+			return nil, nil
 		}
-		jobs, err := q.ListJobs(w.ctx, r.Status == GivenUp)
+		jobs, err := q.ListJobs(w.ctx, status == GivenUp)
 		if err != nil {
-			return explainStoreError(w.ctx, err)
+			return nil, explainStoreError(w.ctx, err)
 		}
 		for i := range jobs {
 			w.jobs.noteJob(&jobs[i])
 			threads = append(threads, jobs[i].Thread)
 		}
 	}
-	for _, thread := range threads {
-		l, ok, err := index.ReadLine(w.ctx, thread)
-		if err != nil {
-			return explainStoreError(w.ctx, err)
-		}
-		d, known := decodeLine(&l)
-		isThere := r.Status == Running && l.Status == Crashed // in the pages of lines
-		if ok && known && !isThere && strings.HasPrefix(thread, r.Prefix) && (r.Below == "" || l.Order < r.Below) {
-			w.sessions = append(w.sessions, *newListedLine(&l, d))
-		}
-	}
-	return nil
+	return threads, nil
 }
 
 // walkLines takes the lines of a range whose order is at least from.

@@ -24,6 +24,8 @@ var notOnTheSheet = map[string]string{
 	"Strict":      "it only makes more things errors",
 	"Budget":      "it only limits what the run may spend",
 	"TraceParent": "it never counts",
+	"Via":         "it is only shown",
+	"By":          "it is only shown",
 	"Remote":      "it never counts",
 	"Parent":      "it never counts",
 	"Named":       "it never counts",

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -24,12 +25,19 @@ type runLine struct {
 	Prompt string // its beginning
 	Cut    bool   // there is more of it
 	Calls  Calls  // of models
+	Title  string // of a session: the beginning of its first prompt
+	Output string // the beginning of what the run has returned; "": nothing, or it is not known
+	Via    string // as in Record
+	By     string
 
 	more bool // it comes from an index that has not all of its questions
 }
 
-// maxLinePrompt is the number of bytes of a prompt that a line has.
-const maxLinePrompt = 500
+// maxLinePrompt is the number of bytes of a prompt that a line has, and maxLineText that of other texts.
+const (
+	maxLinePrompt = 500
+	maxLineText   = 200
+)
 
 // The statuses of lines of threads that are no runs: of a mark that says where a run came from, about which no one has
 // decided, and of any other.
@@ -57,11 +65,12 @@ func (l *runLine) addRecord(r *journal.Record) error {
 		return err
 	}
 	if rec, err := DecodeRecord(l.Meta); err == nil {
-		l.Prompt = cutText(rec.Prompt, maxLinePrompt)
-		l.Cut = len(l.Prompt) < len(rec.Prompt)
+		l.addStart(rec)
 	} else if r.Kind == journal.KindStart {
-		l.Prompt = ""
-		l.Cut = false
+		l.addStart(&Record{})
+	}
+	if err := l.addOutput(r); err != nil {
+		return err
 	}
 	if r.Kind != journal.KindEffect {
 		return nil
@@ -76,6 +85,42 @@ func (l *runLine) addRecord(r *journal.Record) error {
 	}
 	l.Calls.addRecorded(&reply, &e)
 	return nil
+}
+
+// addStart adds what the record of a start says.
+func (l *runLine) addStart(rec *Record) {
+	l.Prompt = cutText(rec.Prompt, maxLinePrompt)
+	l.Cut = len(l.Prompt) < len(rec.Prompt)
+	l.Via = cutText(rec.Via, maxLineText)
+	l.By = cutText(rec.By, maxLineText)
+	if _, _, kept := SessionOf(l.Thread); kept && l.Title == "" {
+		l.Title = cutText(strings.TrimSpace(rec.Prompt), maxLineText)
+	}
+}
+
+// addOutput sets what the run has returned, as it is after a record.
+func (l *runLine) addOutput(r *journal.Record) error {
+	if l.Status != graph.Done {
+		l.Output = ""
+	}
+	if r.Kind != journal.KindEnd || l.Status != graph.Done {
+		return nil
+	}
+	value, err := history.DecodeResult(*r)
+	if err != nil {
+		return err
+	}
+	l.Output = cutText(strings.TrimSpace(flow.OutcomeOf(graph.Result{Value: value}).Output), maxLineText)
+	return nil
+}
+
+// forgetAdded empties what an earlier version did not keep in lines, where another line of the run has nothing either.
+func (l *runLine) forgetAdded(other *runLine) {
+	for _, texts := range [][2]*string{{&l.Title, &other.Title}, {&l.Output, &other.Output}, {&l.Via, &other.Via}, {&l.By, &other.By}} {
+		if *texts[1] == "" {
+			*texts[0] = ""
+		}
+	}
 }
 
 // cutText returns the beginning of a text, of at most n bytes and of whole characters.
@@ -108,6 +153,10 @@ type storedLine struct {
 	Active    time.Duration  `json:"active,omitempty"`
 	Driving   bool           `json:"driving,omitempty"`
 	Calls     *Calls         `json:"calls,omitempty"`
+	Title     string         `json:"title,omitempty"`
+	Output    string         `json:"output,omitempty"`
+	Via       string         `json:"via,omitempty"`
+	By        string         `json:"by,omitempty"`
 }
 
 // statusesByName are the statuses that the engine records.
@@ -131,6 +180,10 @@ func (l *runLine) encodeLine() *journal.Line {
 		Cut:     l.Cut,
 		Active:  l.Active,
 		Driving: l.Driving,
+		Title:   l.Title,
+		Output:  l.Output,
+		Via:     l.Via,
+		By:      l.By,
 	}
 	if l.Run != l.Thread {
 		d.Run = l.Run
@@ -177,7 +230,7 @@ func decodeLine(from *journal.Line) (l *runLine, ok bool) {
 	if from.Status == "" || json.Unmarshal(from.Details, &d) != nil {
 		return nil, false
 	}
-	l = &runLine{Prompt: d.Prompt, Cut: d.Cut, more: d.More}
+	l = &runLine{Prompt: d.Prompt, Cut: d.Cut, Title: d.Title, Output: d.Output, Via: d.Via, By: d.By, more: d.More}
 	l.RunInfo = history.RunInfo{
 		Thread:  from.Thread,
 		Run:     d.Run,
@@ -442,6 +495,7 @@ func CheckLine(ctx context.Context, st journal.Store, thread string) (fault stri
 			return "", explainStoreError(ctx, err)
 		}
 	}
+	whole.forgetAdded(l)
 	whole.nameAsked()
 	l.nameAsked()
 	want := whole.encodeLine()

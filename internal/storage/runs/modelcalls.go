@@ -33,11 +33,11 @@ type ModelCalls struct {
 
 // addReply adds the call that a reply answers.
 func (c *Calls) addReply(r flow.Reply) {
-	c.addCalls(&Calls{Count: 1, Usage: r.Usage, Models: []ModelCalls{{Model: r.Model, Count: 1, Usage: r.Usage}}})
+	c.Add(&Calls{Count: 1, Usage: r.Usage, Models: []ModelCalls{{Model: r.Model, Count: 1, Usage: r.Usage}}})
 }
 
-// addCalls adds other calls.
-func (c *Calls) addCalls(o *Calls) {
+// Add adds other calls, without their flaws.
+func (c *Calls) Add(o *Calls) {
 	c.Count += o.Count
 	c.Usage = c.Usage.Add(o.Usage)
 	for _, m := range o.Models {

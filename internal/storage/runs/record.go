@@ -60,6 +60,11 @@ type Record struct {
 
 	// TraceParent names the span of what started the run, as the header traceparent does.
 	TraceParent string `json:"trace_parent,omitempty"`
+
+	// Via is what started the run: "terminal", "api", the name of a protocol, or "trigger NAME"; "": it is not known. By is
+	// the name of the person or of the token that a server started it for.
+	Via string `json:"via,omitempty"`
+	By  string `json:"by,omitempty"`
 }
 
 // Recorded is what the agent of a run was when the run started.

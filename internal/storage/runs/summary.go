@@ -10,21 +10,27 @@ type Summary struct {
 	Prompt string        // its beginning; "" if the command line did not start the run
 	Active time.Duration // how long drives have worked on it
 	Calls  Calls         // of models
+	Title  string        // of a session: the beginning of its first prompt
+	Output string        // the beginning of what the run has returned
+	Via    string        // as in Record
+	By     string
 }
 
-// KnownPrompt returns the prompt of a run that a list has returned, if the index has the whole of it.
-func (i *Info) KnownPrompt() (prompt string, ok bool) {
-	if i.line == nil || i.line.Cut {
-		return "", false
+// KnownSummary returns what the index of the store says of a run that a list has returned. It reads nothing; ok is false
+// if the index says nothing of the run.
+func (i *Info) KnownSummary() (sum Summary, ok bool) {
+	l := i.line
+	if l == nil {
+		return sum, false
 	}
-	return i.line.Prompt, true
+	return Summary{Prompt: l.Prompt, Active: l.Active, Calls: l.Calls, Title: l.Title, Output: l.Output, Via: l.Via, By: l.By}, true
 }
 
 // SummarizeRun reads the summary of a run that ListRuns or ListRunTree has returned: of a session, that of
 // its newest turn.
 func (a *Archive) SummarizeRun(ctx context.Context, i *Info) (sum Summary, err error) {
-	if i.line != nil {
-		return Summary{Prompt: i.line.Prompt, Active: i.line.Active, Calls: i.line.Calls}, nil
+	if known, ok := i.KnownSummary(); ok {
+		return known, nil
 	}
 	st, err := a.openExistingStore()
 	if err != nil {
@@ -43,6 +49,8 @@ func (a *Archive) SummarizeRun(ctx context.Context, i *Info) (sum Summary, err e
 	sum.Calls = u.models
 	if rec, err := DecodeRecord(snap.Meta); err == nil {
 		sum.Prompt = rec.Prompt
+		sum.Via = rec.Via
+		sum.By = rec.By
 	}
 	return sum, nil
 }

@@ -161,7 +161,7 @@ func (s *Session) send(ctx context.Context, m message) {
 	attached := attach.DescribeFiles(append(s.attached.files, m.files...))
 	s.attached.texts = nil
 	s.attached.files = nil
-	s.startWork(ctx, s.talk.StartTurn, app.Request{Prompt: m.text, Media: media, Attached: attached})
+	s.startWork(ctx, s.talk.StartTurn, app.Request{Via: "terminal", Prompt: m.text, Media: media, Attached: attached})
 }
 
 // startWork drives the run that start prepares for a request with a prompt.

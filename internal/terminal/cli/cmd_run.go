@@ -156,7 +156,7 @@ func runRun(ctx context.Context, env *environment, opts runOptions, args []strin
 		env.PrintNote("%s", term.CleanLine(line))
 	}
 	req := app.Request{
-		Agent: args[0], Prompt: prompt.Text, Model: opts.model, Variables: variables, Session: opts.session, Transient: opts.question,
+		Via: "terminal", Agent: args[0], Prompt: prompt.Text, Model: opts.model, Variables: variables, Session: opts.session, Transient: opts.question,
 		Strict: opts.strict, Headless: opts.headless,
 		UIHooks: newUIHooks(ctx, env.Console, env.process, &env.foreground),
 	}

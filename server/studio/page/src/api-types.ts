@@ -21,6 +21,15 @@ export interface AgentInfo {
   variables?: Variable[];
 }
 
+export interface AgentTotals {
+  agent: string;
+  failed: number;
+  p50_seconds: number;
+  p95_seconds: number;
+  runs: number;
+  usage: OverviewUsage;
+}
+
 export interface Answer {
   id?: string; // id of the question; it may be left out if only one is open
   refused?: string; // there will be no answer, and why
@@ -257,6 +266,13 @@ export interface Ground {
   why: string;
 }
 
+export interface HourTotals {
+  cost_usd: number;
+  failed: number;
+  runs: number;
+  start: string;
+}
+
 export interface Info {
   agent: string;
   due?: string;
@@ -271,6 +287,29 @@ export interface Info {
   started: string;
   status: string;
   updated: string;
+}
+
+export interface Item {
+  active_seconds: number;
+  agent: string;
+  by?: string;
+  due?: string;
+  from?: Point;
+  graph?: string;
+  host?: string;
+  output?: string;
+  pid?: number;
+  prompt?: string;
+  questions: OpenQuestion[] | null;
+  reason?: string;
+  run: string;
+  session?: string;
+  started: string;
+  status: string;
+  title?: string;
+  updated: string;
+  usage: OverviewUsage;
+  via?: string;
 }
 
 export interface KeyAuthor {
@@ -315,6 +354,11 @@ export interface Model {
   input_usd: number | null;
   output_usd: number | null;
   window: number;
+}
+
+export interface ModelTotals {
+  model: string;
+  usage: OverviewUsage;
 }
 
 export interface Moment {
@@ -534,6 +578,7 @@ export interface Record {
   attached?: Attachment[];
   budget?: Limits;
   bundle?: string;
+  by?: string;
   definition: string;
   definitions?: { [name: string]: string };
   dir: string;
@@ -559,6 +604,7 @@ export interface Record {
   variables?: { [name: string]: string };
   variables_from?: { [name: string]: string };
   version: string;
+  via?: string;
   workspace: string;
 }
 
@@ -637,6 +683,12 @@ export interface Run {
   updated: string;
   usage: OverviewUsage;
   warnings: string[] | null;
+}
+
+export interface RunPage {
+  items: Item[];
+  next_cursor?: string; // cursor of the next page; absent: there are no more
+  reached?: string; // the page is not full, because many runs were looked at that are not in it: the start of the last of them; the next page continues there
 }
 
 export interface RunState {
@@ -808,6 +860,21 @@ export interface ToolList {
   mcp_servers: string[] | null;
   problems: string[] | null;
   tools: ToolInfo[] | null;
+}
+
+export interface Totals {
+  agents: AgentTotals[] | null;
+  all_runs: number;
+  failed: number;
+  hours: HourTotals[] | null;
+  longest_wait_seconds: number;
+  models: ModelTotals[] | null;
+  partial: boolean;
+  runs: number;
+  since: string;
+  usage: OverviewUsage;
+  waiting: number;
+  working: number;
 }
 
 export interface Trial {
