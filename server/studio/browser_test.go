@@ -250,7 +250,9 @@ func TestExtraPagesAreAccessible(t *testing.T) {
 	b := openBrowser(t, clienttest.NewHome(t).Serve(t))
 	run := startRun(t, b, "triage", "waiting")
 	for _, page := range []struct{ name, path, shown string }{
-		{"home", "", `document.querySelector("select")?.value && document.querySelector("table.runs tbody tr")`},
+		{"home", "", `document.querySelector("select")?.value && document.querySelector("table.runs tbody tr") && document.querySelector("table.day")`},
+		{"runs", "runs?status=waiting", `document.querySelector("table.runs tbody tr")`},
+		{"runs-none", "runs?text=zzz", `document.querySelector("main .empty")`},
 		{"inbox", "inbox", `document.querySelector("form.question")`},
 		{"agent", "agents/triage", `document.querySelector(".picture svg")`},
 		{"run", "runs/" + run, `document.querySelector(".picture svg") && document.querySelector("form.question") && document.querySelector(".detail")`},

@@ -39,7 +39,7 @@ var packed = sync.OnceValue(func() map[string][]byte {
 })
 
 // Pages are the patterns of the addresses of the page: each of its views has one.
-var Pages = []string{"GET /{$}", "GET /inbox", "GET /agents/{name}", "GET /runs/{run}", "GET /chat/{agent}", "GET /chat/{agent}/{session}"}
+var Pages = []string{"GET /{$}", "GET /inbox", "GET /agents/{name}", "GET /runs", "GET /runs/{run}", "GET /chat/{agent}", "GET /chat/{agent}/{session}"}
 
 // Files is the pattern of the files that the page loads.
 const Files = "GET /studio/{file}"

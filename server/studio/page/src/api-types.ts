@@ -863,12 +863,12 @@ export interface ToolList {
 }
 
 export interface Totals {
-  agents: AgentTotals[] | null;
+  agents: AgentTotals[];
   all_runs: number;
   failed: number;
-  hours: HourTotals[] | null;
+  hours: HourTotals[];
   longest_wait_seconds: number;
-  models: ModelTotals[] | null;
+  models: ModelTotals[];
   partial: boolean;
   runs: number;
   since: string;

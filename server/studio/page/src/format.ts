@@ -26,7 +26,22 @@ export function count(n: number, thing: string): string {
 }
 
 export function cost(usd: number | null): string {
-  return usd === null ? "–" : `$${usd < 0.01 ? usd.toFixed(4) : usd.toFixed(2)}`;
+  if (usd === null) return "–";
+  if (usd > 0 && usd < 0.0001) return "< $0.0001";
+  return `$${usd > 0 && usd < 0.01 ? usd.toFixed(4) : usd.toFixed(2)}`;
+}
+
+// short returns a number in few characters: 950, 12.3k, 4.1M.
+export function short(n: number): string {
+  if (n < 1000) return String(n);
+  if (n < 999_950) return (n / 1000).toFixed(n < 99_950 ? 1 : 0) + "k";
+  return (n / 1_000_000).toFixed(1) + "M";
+}
+
+// firstLine returns the first line of a text that says something, without the signs of Markdown in front of it.
+export function firstLine(text: string): string {
+  const line = text.split("\n").find((l) => /[\p{L}\p{N}]/u.test(l)) ?? "";
+  return line.trim().replace(/^(#+|[-*>])\s+/, "");
 }
 
 // visible returns a text with control and direction characters as signs that can be seen: a model can change neither the terminal nor the page with them.

@@ -10,6 +10,8 @@ import { Chat } from "./pages/chat";
 import { Home } from "./pages/home";
 import { Inbox } from "./pages/inbox";
 import { RunPage } from "./pages/run";
+import { Runs } from "./pages/runs";
+import { Palette } from "./parts/palette";
 import { followLink, go, route } from "./router";
 import { isShortcut } from "./target";
 import type { OpenQuestion, Page } from "./types";
@@ -17,7 +19,11 @@ import type { OpenQuestion, Page } from "./types";
 const keys: [string, string][] = [
   ["g h", "home"],
   ["g i", "inbox"],
-  ["j k", "next and previous question"],
+  ["g r", "runs"],
+  ["Ctrl K", "go to a page, an agent or a run"],
+  ["j k", "next and previous question or run"],
+  ["x", "select the run"],
+  ["/", "search runs"],
   ["1 – 9", "answer the question"],
   ["[ ]", "earlier and later moment of a run"],
   ["f", "fork the run here"],
@@ -26,14 +32,20 @@ const keys: [string, string][] = [
 
 function App() {
   const [help, setHelp] = useState(false);
+  const [palette, setPalette] = useState(false);
   const questions = useLoaded((s) => get<Page<OpenQuestion>>("questions?limit=100", s), [], 3000);
   useLayoutEffect(() => {
     let last = "";
     const onKey = (e: KeyboardEvent) => {
+      if ((e.ctrlKey || e.metaKey) && !e.altKey && !e.shiftKey && e.key === "k" && !document.querySelector("dialog[open]")) {
+        e.preventDefault();
+        setPalette(true);
+      }
       if (!isShortcut(e)) return;
       if (e.key === "?") setHelp(true);
       else if (last === "g" && e.key === "h") go("./");
       else if (last === "g" && e.key === "i") go("inbox");
+      else if (last === "g" && e.key === "r") go("runs");
       last = e.key;
     };
     addEventListener("keydown", onKey);
@@ -42,7 +54,7 @@ function App() {
   const open = questions.value?.items.length ?? 0;
   const r = route.value;
   useEffect(() => {
-    const names = { home: "Home", inbox: "Inbox", agent: "", run: "", chat: "", unknown: "Nothing here" };
+    const names = { home: "Home", inbox: "Inbox", runs: "Runs", agent: "", run: "", chat: "", unknown: "Nothing here" };
     document.title = (names[r.page] || ("run" in r ? r.run : "agent" in r ? r.agent : "")) + " · raddle";
   }, [r]);
   return (
@@ -62,6 +74,12 @@ function App() {
             </span>
           )}
         </a>
+        <a href="runs" aria-current={r.page === "runs" ? "page" : undefined}>
+          Runs
+        </a>
+        <button type="button" class="search" onClick={() => setPalette(true)}>
+          Go to … <kbd>Ctrl K</kbd>
+        </button>
         <button type="button" class="plain" onClick={() => setHelp(true)} aria-label="Keys">
           ?
         </button>
@@ -69,6 +87,7 @@ function App() {
       <LateAnswers />
       {r.page === "home" && <Home />}
       {r.page === "inbox" && <Inbox />}
+      {r.page === "runs" && <Runs filter={r.filter} after={r.after} />}
       {r.page === "agent" && <Agent key={r.agent} name={r.agent} />}
       {r.page === "run" && <RunPage key={r.run} run={r.run} at={r.at} sel={r.sel} tab={r.tab} beside={r.beside} />}
       {r.page === "chat" && <Chat key={r.agent} agent={r.agent} session={r.session} />}
@@ -80,6 +99,7 @@ function App() {
           </p>
         </main>
       )}
+      {palette && <Palette onClose={() => setPalette(false)} />}
       {help && (
         <Dialog title="Keys" onClose={() => setHelp(false)}>
           <dl class="keylist">

@@ -5,10 +5,16 @@ import { targetOf } from "./target";
 export type Route =
   | { page: "home" }
   | { page: "inbox" }
+  | { page: "runs"; filter: RunFilter; after: string }
   | { page: "agent"; agent: string }
   | { page: "run"; run: string; at: number | null; sel: number | null; tab: string; beside: string }
   | { page: "chat"; agent: string; session: string }
   | { page: "unknown" };
+
+// RunFilter is which runs a list has, as the address says it: "" or no field means any. last is a time back from now, such as 24h or 7d.
+export type RunFilter = Partial<Record<(typeof filterNames)[number], string>>;
+
+export const filterNames = ["text", "status", "agent", "model", "via", "last", "seconds", "cost"] as const;
 
 const base = new URL(document.baseURI).pathname;
 
@@ -18,6 +24,14 @@ export function parse(url: URL): Route {
   const number = (text: string | null | undefined) => (text && /^\d+$/.test(text) ? Number(text) : null);
   if (first === undefined) return { page: "home" };
   if (first === "inbox") return { page: "inbox" };
+  if (first === "runs" && !second) {
+    const filter: RunFilter = {};
+    for (const name of filterNames) {
+      const value = url.searchParams.get(name);
+      if (value) filter[name] = value;
+    }
+    return { page: "runs", filter, after: url.searchParams.get("after") ?? "" };
+  }
   if (first === "agents" && second) return { page: "agent", agent: second };
   if (first === "runs" && second) {
     const [run = "", at] = second.split("@");
@@ -49,6 +63,15 @@ export function runPath(run: string, at?: number | null, sel?: number | null, ta
   if (beside) query.set("beside", beside);
   const text = query.toString();
   return `runs/${encodeURIComponent(run)}${at ? "@" + at : ""}${text ? "?" + text : ""}`;
+}
+
+// runsPath returns the address of the list of runs that a filter selects, from a cursor on.
+export function runsPath(filter: RunFilter, after = ""): string {
+  const query = new URLSearchParams();
+  for (const name of filterNames) if (filter[name]) query.set(name, filter[name]);
+  if (after) query.set("after", after);
+  const text = query.toString();
+  return "runs" + (text ? "?" + text : "");
 }
 
 // followLink shows the address of a link in the page, unless the person wants it elsewhere.

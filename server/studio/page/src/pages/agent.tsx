@@ -8,7 +8,9 @@ import { Picture } from "../parts/picture";
 import { Tools } from "../parts/tools";
 import type { AgentDetail, Page, RunInfo } from "../types";
 import { chatPath } from "./chat";
-import { RunTable, StartForm } from "./home";
+import { RunTable } from "../parts/runs";
+import { StartForm } from "../parts/start";
+import { runsPath } from "../router";
 
 // Agent shows one agent: its picture, findings beside its files, its tools and knowledge bases, and its runs.
 export function Agent({ name }: { name: string }) {
@@ -65,7 +67,12 @@ export function Agent({ name }: { name: string }) {
           </>
         )}
         <section aria-labelledby="agent-runs">
-          <h2 id="agent-runs">Runs</h2>
+          <div class="bar">
+            <h2 id="agent-runs">Runs</h2>
+            <a class="actions" href={runsPath({ agent: name })}>
+              All runs
+            </a>
+          </div>
           <Failure text={runs.error} />
           {runs.value && <Measures runs={runs.value.items} />}
           <RunTable runs={runs.value?.items} empty="This agent has not run yet." />

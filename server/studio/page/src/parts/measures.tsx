@@ -1,59 +1,14 @@
-import { useEffect, useState } from "preact/hooks";
-import { get, isAborted } from "../api";
 import { cost, duration, exact } from "../format";
-import { isLost, retryEvery } from "./common";
 import { runPath } from "../router";
-import type { RunInfo, Usage } from "../types";
-
-// Measure is what a run took.
-interface Measure {
-  updated: string;
-  seconds: number;
-  cost: number | null;
-}
-
-// useMeasures reads what runs took, one after the other, and again only if a run has changed.
-function useMeasures(runs: RunInfo[]): Map<string, Measure> {
-  const [known, setKnown] = useState(new Map<string, Measure>());
-  const [round, setRound] = useState(0);
-  const missing = runs.filter((r) => known.get(r.run)?.updated !== r.updated);
-  useEffect(() => {
-    const stop = new AbortController();
-    let timer = 0;
-    void (async () => {
-      const found = new Map<string, Measure>();
-      for (const r of missing) {
-        try {
-          const d = await get<Usage & { active_seconds: number }>(`runs/${encodeURIComponent(r.run)}/usage`, stop.signal);
-          found.set(r.run, { updated: r.updated, seconds: d.active_seconds, cost: d.cost_usd });
-        } catch (e) {
-          if (isAborted(e)) return;
-          if (isLost(e)) {
-            if (!stop.signal.aborted) timer = window.setTimeout(() => setRound((n) => n + 1), retryEvery);
-            break;
-          }
-          found.set(r.run, { updated: r.updated, seconds: 0, cost: null }); // it was removed
-        }
-      }
-      if (found.size > 0 && !stop.signal.aborted) setKnown((old) => new Map([...old, ...found]));
-    })();
-    return () => {
-      stop.abort();
-      clearTimeout(timer);
-    };
-  }, [round, missing.map((r) => r.run + r.updated).join()]);
-  return known;
-}
+import type { RunInfo } from "../types";
 
 const width = 12;
 const height = 48;
 
 // Measures shows how long the last runs worked and what they cost, the oldest on the left. The table has the same in figures.
 export function Measures({ runs }: { runs: RunInfo[] }) {
-  const known = useMeasures(runs);
   const list = runs
-    .filter((r) => known.has(r.run))
-    .map((r) => ({ ...r, ...known.get(r.run)! }))
+    .map((r) => ({ ...r, seconds: r.active_seconds, cost: r.usage.cost_usd }))
     .sort((a, b) => a.started.localeCompare(b.started));
   if (list.length === 0) return null;
   const costs = list.map((r) => r.cost ?? 0);
