@@ -35,7 +35,7 @@ UNRACED := ./agent/shape ./cmd/raddle ./docs/guide ./draw ./draw/internal/layere
 	./internal/base/stats ./internal/base/strictyaml ./internal/base/term/editor ./internal/base/term/markdown ./internal/base/toolschema \
 	./internal/base/wording ./internal/base/yamlformat ./internal/process/agentfile ./internal/process/fetchagent ./internal/process/mcpsetup ./internal/process/owncommand \
 	./internal/proving/dataset ./internal/proving/junit ./internal/proving/score ./internal/proving/testcase ./internal/report/overview \
-	./internal/report/question ./internal/report/story ./internal/report/updates ./internal/repository ./internal/storage/attach \
+	./internal/report/question ./internal/report/runlist ./internal/report/story ./internal/report/updates ./internal/report/waterfall ./internal/repository ./internal/storage/attach \
 	./internal/storage/config ./internal/storage/entries ./internal/storage/mail ./internal/storage/runfile ./internal/storage/stores ./internal/storage/storetool \
 	./internal/terminal/console ./internal/terminal/ending ./internal/terminal/frontdoor ./internal/terminal/manual ./internal/terminal/moving \
 	./internal/terminal/rolelist ./internal/terminal/runview ./internal/terminal/shellhelp ./internal/terminal/tryout ./internal/testkit/termtest \

@@ -15,6 +15,7 @@ import (
 	"raddle.dev/internal/proving/replay"
 	"raddle.dev/internal/report/overview"
 	"raddle.dev/internal/report/story"
+	"raddle.dev/internal/report/waterfall"
 	"raddle.dev/internal/storage/runs"
 	"raddle.dev/llm"
 	"raddle.dev/server"
@@ -84,6 +85,17 @@ type runPictureInput struct {
 // addTimeline adds the operations that show a run moment by moment.
 func (h *handler) addTimeline() {
 	add(h, operation{http.MethodGet, "/runs/{id}/timeline", "list-moments", "List what happened in a run, oldest first", server.ScopeRead, 0}, h.listMoments)
+	add(h, operation{http.MethodGet, "/runs/{id}/waterfall", "show-waterfall", "Show when the parts of a run worked, and what it took so long for", server.ScopeRead, 0}, func(ctx context.Context, in *RunPath) (*body[*waterfall.Chart], error) {
+		v, err := h.process.Runs.ReadView(ctx, in.ID)
+		if err != nil {
+			return nil, err
+		}
+		var now time.Time
+		if !v.Final && v.Status != graph.Failed.String() {
+			now = time.Now()
+		}
+		return &body[*waterfall.Chart]{waterfall.New(v.Moments(), now)}, nil
+	})
 	add(h, operation{http.MethodGet, "/runs/{id}/records/{record}", "show-moment", "Show one thing that happened in a run", server.ScopeRead, 0}, h.showMoment)
 	add(h, operation{http.MethodGet, "/runs/{id}/records/{record}/request", "show-request", "Compute what a run asked of a model for a recorded reply", server.ScopeRead, 0}, h.showRequest)
 	add(h, operation{http.MethodGet, "/runs/{id}/picture.svg", "draw-run", "Draw the graph of a run, with what it did up to a record", server.ScopeRead, 0}, h.drawRun)

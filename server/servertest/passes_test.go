@@ -72,6 +72,7 @@ func TestPassesOfRequests(t *testing.T) {
 		{"", 1},
 		{"/usage", 1},
 		{"/timeline", 1},
+		{"/waterfall", 1},
 		{"/history", 1},
 		{"/state", 1},
 		{"/picture.svg", 1},

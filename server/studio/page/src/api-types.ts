@@ -120,6 +120,17 @@ export interface Change {
   was?: unknown;
 }
 
+export interface Chart {
+  critical?: string;
+  critical_ms: number;
+  folds: Fold[];
+  lanes: Lane[];
+  start: string;
+  total_ms: number;
+  untimed: number;
+  worked_ms: number;
+}
+
 export interface Checkpoint {
   at: number;
   kind: string;
@@ -243,6 +254,12 @@ export interface Finding {
   severity: string;
 }
 
+export interface Fold {
+  end_ms: number;
+  start_ms: number;
+  why: string;
+}
+
 export interface ForkBody {
   at?: number; // number of a record; absent: the current state
   breaks?: Break[]; // where the copy stops, as in set-breaks
@@ -321,6 +338,14 @@ export interface KeyAuthor {
   path?: string;
   run: string;
   time: string;
+}
+
+export interface Lane {
+  depth: number;
+  end_ms: number;
+  path: string;
+  spans: Span[];
+  start_ms: number;
 }
 
 export interface Limits {
@@ -767,6 +792,21 @@ export interface Slow {
 export interface Source {
   hash: string;
   path: string;
+}
+
+export interface Span {
+  critical?: boolean;
+  end_ms: number;
+  failed?: boolean;
+  first_ms?: number;
+  name?: string;
+  open?: boolean;
+  record: number;
+  retries?: number;
+  retry_ms?: number;
+  start_ms: number;
+  untimed?: boolean;
+  what: string;
 }
 
 export interface Spent {

@@ -10,7 +10,7 @@ export function Day({ totals: t }: { totals: Totals }) {
   return (
     <>
       <ul class="figures">
-        <Figure name="runs" value={short(t.runs) + (t.partial ? "+" : "")} href={runsPath({ last })} />
+        <Figure name={t.runs === 1 ? "run" : "runs"} value={short(t.runs) + (t.partial ? "+" : "")} href={runsPath({ last })} />
         <Figure name="failed" value={short(t.failed)} href={runsPath({ last, status: failedStatuses })} bad={t.failed > 0} />
         <Figure name="work now" value={short(t.working)} href={runsPath({ status: "running,queued" })} />
         <Figure name={t.waiting > 0 && t.longest_wait_seconds >= 60 ? `wait, longest ${duration(t.longest_wait_seconds * 1000)}` : "wait"} value={short(t.waiting)} href={runsPath({ status: "waiting" })} />

@@ -48,8 +48,12 @@ export function RunTable({ runs, empty, chosen }: { runs: RunInfo[] | undefined;
             <th scope="col">Status</th>
             <th scope="col">Run</th>
             <th scope="col">Agent</th>
-            <th scope="col">Model</th>
-            <th scope="col">By</th>
+            <th scope="col" class="cut">
+              Model
+            </th>
+            <th scope="col" class="cut">
+              By
+            </th>
             <th scope="col" class="number">
               Tokens
             </th>
@@ -92,9 +96,9 @@ export function RunTable({ runs, empty, chosen }: { runs: RunInfo[] | undefined;
                 {visible(cameBy(r))}
               </td>
               <td class="number" title={`${r.usage.input_tokens} in, ${r.usage.output_tokens} out`}>
-                {r.usage.calls > 0 ? short(r.usage.input_tokens + r.usage.output_tokens) : ""}
+                {r.usage.input_tokens + r.usage.output_tokens > 0 ? short(r.usage.input_tokens + r.usage.output_tokens) : ""}
               </td>
-              <td class="number">{r.usage.calls > 0 ? cost(r.usage.cost_usd) : ""}</td>
+              <td class="number">{r.usage.calls > 0 && r.usage.cost_usd !== null ? cost(r.usage.cost_usd) : ""}</td>
               <td class="number">{r.active_seconds > 0 ? duration(r.active_seconds * 1000) : ""}</td>
               <td class="number" title={exact(r.started)}>
                 <Ago time={r.started} />
