@@ -89,7 +89,7 @@ function App() {
       {r.page === "inbox" && <Inbox />}
       {r.page === "runs" && <Runs filter={r.filter} after={r.after} />}
       {r.page === "agent" && <Agent key={r.agent} name={r.agent} />}
-      {r.page === "run" && <RunPage key={r.run} run={r.run} at={r.at} sel={r.sel} tab={r.tab} beside={r.beside} />}
+      {r.page === "run" && <RunPage key={r.run} run={r.run} at={r.at} sel={r.sel} tab={r.tab} beside={r.beside} view={r.view} />}
       {r.page === "chat" && <Chat key={r.agent} agent={r.agent} session={r.session} />}
       {r.page === "unknown" && (
         <main id="main" class="narrow">

@@ -7,7 +7,7 @@ export type Route =
   | { page: "inbox" }
   | { page: "runs"; filter: RunFilter; after: string }
   | { page: "agent"; agent: string }
-  | { page: "run"; run: string; at: number | null; sel: number | null; tab: string; beside: string }
+  | { page: "run"; run: string; at: number | null; sel: number | null; tab: string; beside: string; view: string }
   | { page: "chat"; agent: string; session: string }
   | { page: "unknown" };
 
@@ -35,7 +35,7 @@ export function parse(url: URL): Route {
   if (first === "agents" && second) return { page: "agent", agent: second };
   if (first === "runs" && second) {
     const [run = "", at] = second.split("@");
-    return { page: "run", run, at: number(at), sel: number(url.searchParams.get("record")), tab: url.searchParams.get("show") ?? "moment", beside: url.searchParams.get("beside") ?? "" };
+    return { page: "run", run, at: number(at), sel: number(url.searchParams.get("record")), tab: url.searchParams.get("show") ?? "moment", beside: url.searchParams.get("beside") ?? "", view: url.searchParams.get("view") ?? "" };
   }
   if (first === "chat" && second) return { page: "chat", agent: second, session: third ?? "" };
   return { page: "unknown" };
@@ -55,12 +55,13 @@ export function go(path: string, replace = false): void {
   route.value = parse(url);
 }
 
-// runPath returns the address of a moment of a run, beside a moment of another one if that is given as RUN@N.
-export function runPath(run: string, at?: number | null, sel?: number | null, tab?: string, beside?: string): string {
+// runPath returns the address of a moment of a run, beside a moment of another one if that is given as RUN@N. view is waterfall, or "" for rows.
+export function runPath(run: string, at?: number | null, sel?: number | null, tab?: string, beside?: string, view?: string): string {
   const query = new URLSearchParams();
   if (sel) query.set("record", String(sel));
   if (tab && tab !== "moment") query.set("show", tab);
   if (beside) query.set("beside", beside);
+  if (view) query.set("view", view);
   const text = query.toString();
   return `runs/${encodeURIComponent(run)}${at ? "@" + at : ""}${text ? "?" + text : ""}`;
 }

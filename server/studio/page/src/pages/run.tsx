@@ -13,6 +13,7 @@ import { AnswerForm, takesAnswers, Wait } from "../parts/question";
 import { Status } from "../parts/status";
 import { NodeBar, useBreaks } from "../parts/breaks";
 import { Timeline } from "../parts/timeline";
+import { Waterfall } from "../parts/waterfall";
 import { go, route, runPath } from "../router";
 import { isShortcut } from "../target";
 import type { Moment, MomentDetail, Run as RunView, NodeFailure, RunPart, Sent, Spent } from "../types";
@@ -110,8 +111,9 @@ interface Place {
 }
 
 // RunPage shows a run at the moment of the address, and beside it the run that it was forked from, if the address says so.
-export function RunPage({ beside, ...place }: Place & { beside: string }) {
-  const main = <Run {...place} onGo={(at, sel, tab) => go(runPath(place.run, at, sel, tab, beside), true)} />;
+export function RunPage({ beside, view, ...place }: Place & { beside: string; view: string }) {
+  const show = (v: string) => go(runPath(place.run, place.at, place.sel, place.tab, beside, v), true);
+  const main = <Run {...place} view={beside ? "" : view} {...(beside ? {} : { onView: show })} onGo={(at, sel, tab) => go(runPath(place.run, at, sel, tab, beside, view), true)} />;
   const [run = "", at] = beside.split("@");
   if (!run) return main;
   return (
@@ -129,7 +131,7 @@ function Original({ run, start }: { run: string; start: number | null }) {
 }
 
 // Run shows one run at any of its moments. aside: the page shows another run too, which has the keys.
-function Run({ run, at, sel, tab, aside, onGo }: Place & { aside?: boolean; onGo(at: number | null, sel: number | null, tab: string): void }) {
+function Run({ run, at, sel, tab, view: how, aside, onView, onGo }: Place & { view?: string; aside?: boolean; onView?(view: string): void; onGo(at: number | null, sel: number | null, tab: string): void }) {
   const { view, moments, error, missing, connection, replies, reload } = useRun(run);
   const shown = useMemo(() => moments.filter((m) => m.text !== ""), [moments]);
   const looks = useMemo(() => new Looks(moments), [moments]);
@@ -223,7 +225,7 @@ function Run({ run, at, sel, tab, aside, onGo }: Place & { aside?: boolean; onGo
       <Failure text={error || failure} />
       {view && at === null && view.questions?.map((q) => (takesAnswers(q) ? <AnswerForm key={q.id} run={run} q={q} onAnswered={reload} /> : <Wait key={q.id} run={run} q={q} />))}
       <Scrubber moments={shown} at={at} onMove={move} />
-      <div class="panes">
+      <div class={"panes" + (how === "waterfall" ? " charted" : "")}>
         <section class="panel" aria-label={"Picture" + ofWhich}>
           <Picture path={`runs/${encodeURIComponent(run)}/picture.svg?plain=true`} title={"Graph of the run"} look={look} chosen={node.place || (here?.place ?? "")} breaks={stops.breaks} onNode={(place, kind) => {
             setNode({ place, kind });
@@ -234,7 +236,17 @@ function Run({ run, at, sel, tab, aside, onGo }: Place & { aside?: boolean; onGo
           {node.place && <NodeBar node={node} stops={stops} busy={!!busy} final={!!final} onClose={() => setNode({ place: "", kind: "" })} />}
         </section>
         <section class="panel" aria-label={"Timeline" + ofWhich}>
-          <Timeline mark={mark} moments={shown} at={at} sel={sel} onMove={move} />
+          {onView && (
+            <div class="views" role="group" aria-label="How the timeline is shown">
+              <button type="button" aria-pressed={how !== "waterfall"} onClick={() => onView("")}>
+                Rows
+              </button>
+              <button type="button" aria-pressed={how === "waterfall"} onClick={() => onView("waterfall")}>
+                Waterfall
+              </button>
+            </div>
+          )}
+          {how === "waterfall" ? <Waterfall run={run} moments={shown} at={at} onMove={move} /> : <Timeline mark={mark} moments={shown} at={at} sel={sel} onMove={move} />}
           {at === null && <Arriving replies={replies} />}
         </section>
         <section class="panel" aria-label={"Details" + ofWhich}>
