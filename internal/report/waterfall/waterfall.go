@@ -220,9 +220,11 @@ func (b *builder) addEffect(m *runs.Moment) {
 		s.Name = m.Call.Tool
 	case m.Search != nil:
 		s.What = Search
-	case m.Effect == "script":
+	case m.Effect == "script" || m.Tried == "script":
 		s.What = Script
 		s.Name = ""
+	case m.Tried != "":
+		s.Name = m.Tried
 	}
 	switch {
 	case m.Kind == journal.KindIntent:

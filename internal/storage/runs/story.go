@@ -35,6 +35,7 @@ type Moment struct {
 	Failure     string
 	FailedNodes []string
 	FailedTasks []team.Task
+	Tried       string // name of the effect with which a node has failed that handles it
 
 	Reasoning string // of a model before its reply, as far as its provider shows it
 	Output    string // of a script
@@ -133,6 +134,7 @@ func (b *storyBuilder) addEffect(m Moment, f *fact) {
 		m.FailedNodes = []string{m.Node}
 		if n := len(b.moments) - 1; n >= 0 && b.moments[n].Kind == journal.KindFailure && b.moments[n].Node == m.Node {
 			m.Took = b.moments[n].Took
+			m.Tried = b.moments[n].Effect
 			b.moments[n].Seq = 0 // this says it all
 		}
 	}

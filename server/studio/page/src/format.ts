@@ -21,6 +21,11 @@ export function duration(ms: number): string {
   return `${Math.floor(ms / 60000)} min ${Math.round((ms % 60000) / 1000)} s`;
 }
 
+// since returns a time after the start of a run.
+export function since(ms: number): string {
+  return "+" + (ms < 1 ? "0 ms" : duration(ms));
+}
+
 export function count(n: number, thing: string): string {
   return `${n.toLocaleString("en")} ${thing}${n === 1 ? "" : "s"}`;
 }

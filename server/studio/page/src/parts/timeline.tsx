@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import { duration, exact, visible } from "../format";
+import { duration, exact, since, visible } from "../format";
 import { indexAt } from "../model";
 import type { Moment } from "../types";
 
@@ -9,9 +9,6 @@ const spare = 8;
 const marks: Record<string, string> = { reply: "✎", call: "⚒", search: "⌕", script: "▸", question: "◆", answer: "◇", start: "▶", claim: "▶", step: "→", end: "■", failure: "✕", edit: "✍", fork: "⑂" };
 
 const mostZoom = 4096;
-
-// since returns a time after the start of the run.
-const since = (ms: number) => "+" + (ms < 1 ? "0 ms" : duration(ms));
 
 // A Span is the part of a run's time that the lanes of the rows show, in ms.
 interface Span {

@@ -1,6 +1,6 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { get } from "../api";
-import { count, duration, visible } from "../format";
+import { count, duration, since, visible } from "../format";
 import { Axis, type Bar, type Row, rowsOf } from "../lanes";
 import type { Chart, Moment, Span } from "../types";
 import { Failure, useLoaded, useSettled } from "./common";
@@ -14,13 +14,19 @@ function describe(path: string, s: Span): string {
   const parts = [
     `${path || "the run"}: ${[s.what, s.name].filter(Boolean).join(" ")}`,
     s.untimed ? "time not recorded" : duration(s.end_ms - s.start_ms) + (s.open ? " so far" : ""),
-    `from +${duration(s.start_ms)}`,
+    `from ${since(s.start_ms)}`,
     s.first_ms ? `first part after ${duration(s.first_ms)}` : "",
     s.retries ? `tried again ${count(s.retries, "time")}${s.retry_ms ? ` after waits of ${duration(s.retry_ms)}` : ""}` : "",
     s.failed ? "failed" : "",
     s.critical ? "on the critical path" : "",
   ];
   return parts.filter(Boolean).join(", ");
+}
+
+// tellRow says what is in a row, for those who do not see it.
+function tellRow(r: Row): string {
+  const spans = r.bars.slice(0, 3).map((b) => [b.span.what, b.span.name, duration(b.span.end_ms - b.span.start_ms), b.span.failed ? "failed" : ""].filter(Boolean).join(" "));
+  return [r.level > 0 ? r.path : "", ...spans, r.bars.length > 3 ? `and ${r.bars.length - 3} more` : ""].filter(Boolean).join(", ");
 }
 
 // place sets where an element is in its lane, in parts of its width.
@@ -141,7 +147,7 @@ export function Waterfall({ run, moments, at, onMove }: { run: string; moments: 
           <option value="critical">critical path only</option>
         </select>
         <output>
-          +{duration(Math.max(0, axis.timeAt(0)))} to +{duration(axis.timeAt(1))}
+          {since(axis.timeAt(0))} to {since(axis.timeAt(1))}
         </output>
         <button type="button" aria-label="Zoom out of the waterfall" disabled={window_.length === 1} onClick={() => zoom(0.5)}>
           −
@@ -173,7 +179,6 @@ export function Waterfall({ run, moments, at, onMove }: { run: string; moments: 
               id={"lane-" + (first + i)}
               role="option"
               aria-selected={first + i === row}
-              aria-label={[r.path || "the run", ...r.bars.slice(0, 3).map((b) => `${b.span.what} ${b.span.name ?? ""} ${duration(b.span.end_ms - b.span.start_ms)}`), r.bars.length > 3 ? `and ${r.bars.length - 3} more` : ""].filter(Boolean).join(", ")}
               class="lane-row"
               ref={(d) => d?.style.setProperty("top", (first + i) * rowHeight + "px")}
             >
@@ -188,7 +193,8 @@ export function Waterfall({ run, moments, at, onMove }: { run: string; moments: 
                   </>
                 )}
               </span>
-              <span class="track">
+              <span class="unseen">{tellRow(r)}</span>
+              <span class="track" aria-hidden="true">
                 {axis.folds.map((f) => (
                   <span key={f.left} class="fold" ref={place(f.left, f.width)} title={f.title} />
                 ))}
