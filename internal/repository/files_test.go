@@ -70,7 +70,7 @@ var ownOpeners = map[string]string{
 	"server/files.go readMark":                              "a file that raddle writes, in its own directory",
 	"server/files.go syncDir":                               "a directory that raddle made, which is not read",
 	"server/gateway/login.go serveLoginFile":                "files that are part of the program",
-	"server/gateway/tokens.go readOld":                         "a file that raddle writes, in its own directory",
+	"server/gateway/tokens.go readOld":                      "a file that raddle writes, in its own directory",
 	"server/gateway/tokens.go ReadFirst":                    "a file that raddle writes, in its own directory",
 	"tool/script/helpers.go PromptUtils":                    "a file that raddle writes, in its own directory",
 }
