@@ -15,6 +15,7 @@ import (
 // notTried are beginnings of commands in help texts that a test cannot try, and why.
 var notTried = map[string]string{
 	"raddle acp":                            "it is a server",
+	"raddle lsp":                            "it is a server",
 	"raddle mcp add files":                  "it starts a server with npx",
 	"raddle mcp add docs":                   "it asks a server on the internet",
 	"raddle mcp login":                      "it needs a server",

@@ -60,7 +60,7 @@ type Markup struct {
 	Value string `json:"value"`
 }
 
-// DescribePlace is what an editor shows about a place.
+// Hover is what an editor shows about a place.
 type Hover struct {
 	Contents Markup `json:"contents"`
 	Range    *Range `json:"range,omitempty"`

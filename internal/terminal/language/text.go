@@ -152,6 +152,10 @@ func PathOf(uri string) (path string, ok bool) {
 // AddressOf returns the address of a file.
 func AddressOf(path string) string {
 	path = filepath.ToSlash(path)
+	if share, is := strings.CutPrefix(path, "//"); is { // a share of another machine
+		host, rest, _ := strings.Cut(share, "/")
+		return (&url.URL{Scheme: "file", Host: host, Path: "/" + rest}).String()
+	}
 	if !strings.HasPrefix(path, "/") {
 		path = "/" + path
 	}

@@ -67,7 +67,7 @@ and removes quotes around words that need none. Comments, the order of keys and 
 left as it is, and an error says so. Of a directory, it takes the .yaml files in it and below. The exit code is 3
 if a file cannot be laid out, and with --check 1 if one would change.`,
 		Example: `  raddle fmt review-gate
-  raddle fmt --check graph.yaml`,
+  raddle fmt --check review-gate`,
 	}
 	cmd.Flags().BoolVar(&opts.check, "check", false, "change nothing, and list the files that would change")
 	return cmd
