@@ -33,9 +33,10 @@ const (
 
 // A handler answers the requests of the API.
 type handler struct {
-	service *server.Service // nil: only the document is made
+	service *server.Service // nil: only the document is made, or a Reader asks
 	process *app.Process
 	api     huma.API
+	kept    *keptRun // of a Reader; nil: each request reads its run
 }
 
 // NewHandler returns the API of a service. It checks the scopes of the caller that is in the context of a request, and
@@ -99,6 +100,19 @@ func newAPI(mux *http.ServeMux, s *server.Service) *handler {
 	if s != nil {
 		h.process = s.Process()
 	}
+	h.openAPI(mux)
+	h.api.UseMiddleware(h.checkScope, h.checkNoBody)
+	h.addRuns()
+	h.addTravel()
+	h.addTimeline()
+	h.addCatalogue()
+	toolHandler{h}.addTools()
+	sessionHandler{h}.addSessions()
+	return h
+}
+
+// openAPI makes an API without operations.
+func (h *handler) openAPI(mux *http.ServeMux) {
 	config := huma.DefaultConfig("raddle", "1")
 	config.Components.Schemas = huma.NewMapRegistry("#/components/schemas/", newNamer())
 	config.Components.SecuritySchemes = map[string]*huma.SecurityScheme{"token": {Type: "http", Scheme: "bearer", Description: "a token of the server; its scopes say what it may do"}}
@@ -109,14 +123,6 @@ func newAPI(mux *http.ServeMux, s *server.Service) *handler {
 	config.CreateHooks = nil
 	config.RejectUnknownQueryParameters = true
 	h.api = humago.New(mux, config)
-	h.api.UseMiddleware(h.checkScope, h.checkNoBody)
-	h.addRuns()
-	h.addTravel()
-	h.addTimeline()
-	h.addCatalogue()
-	toolHandler{h}.addTools()
-	sessionHandler{h}.addSessions()
-	return h
 }
 
 // newNamer returns a function that names the types of the document. A name that exists already gets its package in

@@ -104,7 +104,7 @@ func (h *handler) problemOf(err error) *Problem {
 		return p
 	}
 	status, code := classifyError(err)
-	if h.service.IsDraining() {
+	if h.service != nil && h.service.IsDraining() {
 		status = http.StatusServiceUnavailable
 		code = "draining"
 	}

@@ -102,7 +102,7 @@ func (h *handler) addRuns() {
 	start.BodyReadTimeout = startTimeout
 	huma.Register(h.api, start, h.startRun)
 	h.addLists()
-	add(h, operation{http.MethodGet, "/runs/{id}", "show-run", "Show a run, as raddle runs show --output json does", server.ScopeRead, 0}, h.showRun)
+	h.addShow()
 	add(h, operation{http.MethodGet, "/runs/{id}/usage", "show-usage", "Show how long a run worked and what it cost; this reads no other run, but not the runs of nodes with a queue", server.ScopeRead, 0}, func(ctx context.Context, in *RunPath) (*body[RunUsage], error) {
 		v, err := h.process.Runs.ReadUsage(ctx, in.ID)
 		if err != nil {
@@ -129,6 +129,11 @@ func (h *handler) addRuns() {
 	})
 	add(h, operation{http.MethodGet, "/questions", "list-questions", "List the open questions of all runs, oldest first", server.ScopeRead, 0}, h.listQuestions)
 	h.addEvents()
+}
+
+// addShow adds the operation that shows a run.
+func (h *handler) addShow() {
+	add(h, operation{http.MethodGet, "/runs/{id}", "show-run", "Show a run, as raddle runs show --output json does", server.ScopeRead, 0}, h.showRun)
 }
 
 // MessageBody is what a person says to an agent.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"raddle.dev/draw"
@@ -192,45 +193,59 @@ func (h *handler) listMoments(ctx context.Context, in *timelineInput) (*body[Tim
 	return &body[Timeline]{out}, nil
 }
 
+// findMoment returns what happened at a record, and what describes it; nil: the record says nothing.
+func (h *handler) findMoment(ctx context.Context, in *recordInput) (*runs.Moment, *describer, error) {
+	if h.kept != nil {
+		return pickMoment(h.kept.moments, in.Record), h.kept.words, nil
+	}
+	v, err := h.process.Runs.ReadView(ctx, in.ID)
+	if err != nil {
+		return nil, nil, err
+	}
+	moments := v.Moments()
+	words := h.describeStory(ctx, v.Detail, moments)
+	if m := pickMoment(moments, in.Record); m != nil {
+		return m, words, nil
+	}
+	// the start of an effect, whose place what it returned later has taken
+	until, err := h.process.Runs.ReadStory(ctx, v.Run, in.Record)
+	return pickMoment(until, in.Record), words, err
+}
+
+// pickMoment returns the moment of a record; nil: there is none.
+func pickMoment(moments []runs.Moment, record int64) *runs.Moment {
+	at := slices.IndexFunc(moments, func(m runs.Moment) bool { return m.Seq == record })
+	if at < 0 {
+		return nil
+	}
+	return &moments[at]
+}
+
 func (h *handler) showMoment(ctx context.Context, in *recordInput) (*body[MomentDetail], error) {
-	d, err := h.process.Runs.ReadRunDetail(ctx, in.ID)
+	m, words, err := h.findMoment(ctx, in)
 	if err != nil {
 		return nil, err
 	}
-	// what an effect has returned later must not replace its start
-	moments, err := h.process.Runs.ReadStory(ctx, d.Run, in.Record)
-	if err != nil {
-		return nil, err
+	if m == nil {
+		return nil, newProblem(http.StatusNotFound, "not-found", fmt.Sprintf("run %s has no record %d that says something", in.ID, in.Record))
 	}
-	words := h.describeStory(ctx, d, moments)
-	for i := range moments {
-		m := &moments[i]
-		if m.Seq != in.Record {
-			continue
+	out := MomentDetail{Moment: words.describe(m), Keys: m.Keys, Reply: m.Reply, Asks: m.Asks, Call: m.Call, Search: m.Search,
+		FirstMS: milliseconds(m.Timing.First), WaitedMS: milliseconds(m.Timing.Waited), Question: m.Question, Answer: m.Answer, Refused: m.Refused, Reason: flow.PlainReason(m.Reason), Reasoning: m.Reasoning, Output: m.Output}
+	if m.Reply != nil {
+		if cost, known := h.process.Models.UsageCost(m.Reply.Model, m.Reply.Usage); known {
+			out.Cost = &cost
 		}
-		out := MomentDetail{Moment: words.describe(m), Keys: m.Keys, Reply: m.Reply, Asks: m.Asks, Call: m.Call, Search: m.Search,
-			FirstMS: milliseconds(m.Timing.First), WaitedMS: milliseconds(m.Timing.Waited), Question: m.Question, Answer: m.Answer, Refused: m.Refused, Reason: flow.PlainReason(m.Reason), Reasoning: m.Reasoning, Output: m.Output}
-		if m.Reply != nil {
-			if cost, known := h.process.Models.UsageCost(m.Reply.Model, m.Reply.Usage); known {
-				out.Cost = &cost
-			}
-		}
-		return &body[MomentDetail]{out}, nil
 	}
-	return nil, newProblem(http.StatusNotFound, "not-found", fmt.Sprintf("run %s has no record %d that says something", in.ID, in.Record))
+	return &body[MomentDetail]{out}, nil
 }
 
 // showRequest replays the run: a journal has replies, and not what was asked. Nothing is sent, and no script is run.
 func (h *handler) showRequest(ctx context.Context, in *recordInput) (*body[*replay.Request], error) {
-	file, err := h.collectRun(ctx, in.ID)
+	asked, err := h.playRequests(ctx, in.ID)
 	if err != nil {
 		return nil, err
 	}
-	rec, err := replay.NewRecording(ctx, file)
-	if err != nil {
-		return nil, err
-	}
-	r, err := replay.FindRequest(ctx, replay.Job{Recording: rec, Environ: h.process.Environ()}, in.Record)
+	r, err := asked.Find(in.Record)
 	if err != nil {
 		return nil, err
 	}
@@ -239,6 +254,22 @@ func (h *handler) showRequest(ctx context.Context, in *recordInput) (*body[*repl
 		*text = secrets.Text(*text)
 	}
 	return &body[*replay.Request]{r}, nil
+}
+
+// playRequests computes all that a run has asked of models.
+func (h *handler) playRequests(ctx context.Context, id string) (*replay.Requests, error) {
+	if h.kept != nil {
+		return h.kept.playOnce(ctx, h)
+	}
+	file, err := h.collectRun(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	rec, err := replay.NewRecording(ctx, file)
+	if err != nil {
+		return nil, err
+	}
+	return replay.PlayRequests(ctx, replay.Job{Recording: rec, Environ: h.process.Environ()})
 }
 
 func (h *handler) drawRun(ctx context.Context, in *runPictureInput) (*raw, error) {

@@ -129,15 +129,20 @@ type exported struct {
 // addTravel adds the operations on the past of runs.
 func (h *handler) addTravel() {
 	add(h, operation{http.MethodGet, "/runs/{id}/history", "list-history", "List the records of a run, newest first", server.ScopeRead, 0}, h.listHistory)
-	add(h, operation{http.MethodGet, "/runs/{id}/state", "read-state", "Read the state of a run at a record", server.ScopeRead, 0}, h.readState)
-	add(h, operation{http.MethodGet, "/runs/{id}/diff", "compare-states", "Compare the states of two points", server.ScopeRead, 0}, h.compareStates)
-	add(h, operation{http.MethodGet, "/runs/{id}/blame", "blame-keys", "Show what wrote the keys of a state", server.ScopeRead, 0}, h.blameKeys)
+	h.addStates()
 	add(h, operation{http.MethodGet, "/runs/{id}/export", "export-run", "Write a run to one file, as raddle runs export does", server.ScopeRead, 0}, h.exportRun)
 	add(h, operation{http.MethodPost, "/runs/{id}/fork", "fork-run", "Copy a run at a record, change the copy and start it", server.ScopeStart, http.StatusCreated}, h.forkRun)
 	add(h, operation{http.MethodGet, "/runs/{id}/templates", "list-templates", "List the templates of prompts in the graph of a run", server.ScopeRead, 0}, h.listTemplates)
 	add(h, operation{http.MethodGet, "/runs/{id}/breaks", "list-breaks", "List the places at which a run stops when it continues", server.ScopeRead, 0}, h.listBreaks)
 	add(h, operation{http.MethodPost, "/runs/{id}/breaks", "set-breaks", "Replace the places at which a run stops when it continues", server.ScopeStart, 0}, h.setBreaks)
 	add(h, operation{http.MethodPost, "/runs/{id}/edit", "edit-run", "Replace values in the state of a run that is not over", server.ScopeAdmin, 0}, h.editRun)
+}
+
+// addStates adds the operations on the states that a run had.
+func (h *handler) addStates() {
+	add(h, operation{http.MethodGet, "/runs/{id}/state", "read-state", "Read the state of a run at a record", server.ScopeRead, 0}, h.readState)
+	add(h, operation{http.MethodGet, "/runs/{id}/diff", "compare-states", "Compare the states of two points", server.ScopeRead, 0}, h.compareStates)
+	add(h, operation{http.MethodGet, "/runs/{id}/blame", "blame-keys", "Show what wrote the keys of a state", server.ScopeRead, 0}, h.blameKeys)
 }
 
 func (h *handler) listHistory(ctx context.Context, in *historyInput) (*body[Page[Record]], error) {

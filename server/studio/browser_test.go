@@ -34,8 +34,9 @@ const patience = 2 * time.Minute
 
 // A browser is a tab of a Chromium of its own, and all that it has complained about or requested.
 type browser struct {
-	ctx context.Context
-	s   *clienttest.Server
+	ctx  context.Context
+	s    *clienttest.Server
+	home string // how the addresses begin that the page may request
 
 	mu        sync.Mutex
 	reports   []string // errors of the console, exceptions and violations of the content policy
@@ -45,20 +46,8 @@ type browser struct {
 // openBrowser starts Chromium and logs in to the server.
 func openBrowser(t *testing.T, s *clienttest.Server) *browser {
 	t.Helper()
-	testneed.RequirePrograms(t, "chromium")
-	ctx, cancel := chromedp.NewExecAllocator(context.Background(), append(chromedp.DefaultExecAllocatorOptions[:],
-		chromedp.ExecPath("chromium"), chromedp.NoSandbox, chromedp.UserDataDir(t.TempDir()))...)
-	t.Cleanup(cancel)
-	ctx, cancel = chromedp.NewContext(ctx)
-	t.Cleanup(cancel)
-	b := &browser{ctx: ctx, s: s}
-	if err := chromedp.Do(ctx, call(network.Enable, network.EnableParams{})); err != nil { // starts the browser
-		t.Fatal(err)
-	}
-	// No person looks at a browser without a window: the tab has the focus as if one did.
-	b.do(t, call(emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true}))
-	go b.listen(chromedp.Console(ctx))
-	go b.watch(chromedp.Events(ctx, network.RequestWillBeSent))
+	b := startBrowser(t, s.URL+"/")
+	b.s = s
 	b.do(t, chromedp.Navigate(s.URL+"/"))
 	b.wait(t, `document.querySelector("h1")?.innerText === "Log in"`)
 	token, _ := json.Marshal(map[string]string{"token": s.Token})
@@ -66,6 +55,26 @@ func openBrowser(t *testing.T, s *clienttest.Server) *browser {
 	b.mu.Lock()
 	b.reports = nil // before the log-in, the page has found out that it has no session
 	b.mu.Unlock()
+	return b
+}
+
+// startBrowser starts Chromium, whose requests are to begin with an address.
+func startBrowser(t *testing.T, home string) *browser {
+	t.Helper()
+	testneed.RequirePrograms(t, "chromium")
+	ctx, cancel := chromedp.NewExecAllocator(context.Background(), append(chromedp.DefaultExecAllocatorOptions[:],
+		chromedp.ExecPath("chromium"), chromedp.NoSandbox, chromedp.UserDataDir(t.TempDir()))...)
+	t.Cleanup(cancel)
+	ctx, cancel = chromedp.NewContext(ctx)
+	t.Cleanup(cancel)
+	b := &browser{ctx: ctx, home: home}
+	if err := chromedp.Do(ctx, call(network.Enable, network.EnableParams{})); err != nil { // starts the browser
+		t.Fatal(err)
+	}
+	// No person looks at a browser without a window: the tab has the focus as if one did.
+	b.do(t, call(emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true}))
+	go b.listen(chromedp.Console(ctx))
+	go b.watch(chromedp.Events(ctx, network.RequestWillBeSent))
 	t.Cleanup(func() {
 		if t.Failed() {
 			text, _ := chromedp.Run(ctx, chromedp.Evaluate[string]("document.body.innerText"))
@@ -105,7 +114,7 @@ func (b *browser) watch(requests iter.Seq2[network.EventRequestWillBeSent, error
 		if err != nil {
 			return // the browser has ended
 		}
-		if to := e.Request.URL; !strings.HasPrefix(to, b.s.URL+"/") && !strings.HasPrefix(to, "data:") && !strings.HasPrefix(to, "blob:"+b.s.URL+"/") {
+		if to := e.Request.URL; !strings.HasPrefix(to, b.home) && !strings.HasPrefix(to, "data:") && !strings.HasPrefix(to, "blob:"+b.home) {
 			b.mu.Lock()
 			b.elsewhere = append(b.elsewhere, to)
 			b.mu.Unlock()

@@ -27,7 +27,7 @@ var Synonyms = map[string]string{
 	"setup": "init", "configure": "init", "install": "agents install, or raddle init", "auth": "login PROVIDER", "key": "login PROVIDER", "keys": "info",
 	"repl": "chat", "sessions": "chat, and /sessions in it; raddle -c continues the last one", "exec": `run AGENT "PROMPT"`, "start": `run AGENT "PROMPT"`, "continue": "resume RUN", "why": "explain RUN", "emit": "events send NAME", "event": "events send NAME", "signal": "events send NAME", "retry": "resume RUN", "answers": "inbox",
 	"show": "runs show RUN", "history": "runs history RUN", "log": "runs history RUN", "logs": "runs history RUN", "diff": "runs diff RUN RUN", "fork": "runs fork RUN", "blame": "runs blame RUN",
-	"rm": "runs rm RUN", "cancel": "runs cancel RUN", "kill": "runs cancel RUN", "stop": "runs cancel RUN", "export": "runs export RUN", "message": "runs message RUN TEXT", "say": "runs message RUN TEXT",
+	"rm": "runs rm RUN", "cancel": "runs cancel RUN", "kill": "runs cancel RUN", "stop": "runs cancel RUN", "export": "runs export RUN", "share": "runs share RUN", "message": "runs message RUN TEXT", "say": "runs message RUN TEXT",
 	"evaluate": "eval AGENT --data FILE", "evals": "eval AGENT --data FILE", "experiment": "eval AGENT --data FILE",
 	"draw": "graph AGENT", "validate": "check AGENT", "lint": "check AGENT", "format": "fmt FILE", "status": "info", "settings": "config explain", "guide": "help", "docs": "help", "man": "help",
 }

@@ -67,6 +67,15 @@ func (c *Conversation) Messages(ctx context.Context) ([]llm.Message, error) {
 	return agent.Conversation(entries), err
 }
 
+// LastRun returns the id of the newest turn of the current branch; "": there is none, or the agent is a graph.
+func (c *Conversation) LastRun(ctx context.Context) (string, error) {
+	snap, err := c.inspect(ctx)
+	if snap == nil || err != nil {
+		return "", err
+	}
+	return snap.Run, nil
+}
+
 // inspect returns what the current branch holds; nil: nothing is recorded.
 func (c *Conversation) inspect(ctx context.Context) (*history.Snapshot, error) {
 	st, err := c.process.Runs.StoreToRead()

@@ -22,13 +22,16 @@ func TestRequests(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	job := replay.Job{Recording: rec, Environ: environ(w.work)}
+	asked, err := replay.PlayRequests(t.Context(), replay.Job{Recording: rec, Environ: environ(w.work)})
+	if err != nil {
+		t.Fatal(err)
+	}
 	sent, found := server.RequestBodies(), 0
 	for _, m := range moments {
 		if m.Reply == nil {
 			continue
 		}
-		r, err := replay.FindRequest(t.Context(), job, m.Seq)
+		r, err := asked.Find(m.Seq)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -59,7 +62,7 @@ func TestRequests(t *testing.T) {
 	if found != len(sent) || len(server.RequestBodies()) != found {
 		t.Errorf("%d requests are found, %d were sent then, and %d now", found, len(sent), len(server.RequestBodies()))
 	}
-	if r, err := replay.FindRequest(t.Context(), job, 1); err == nil || !strings.Contains(err.Error(), "no model was asked for it") {
+	if r, err := asked.Find(1); err == nil || !strings.Contains(err.Error(), "no model was asked for it") {
 		t.Errorf("the request of a start: %+v, %v", r, err)
 	}
 }

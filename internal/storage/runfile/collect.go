@@ -234,6 +234,17 @@ func (f *File) Import(ctx context.Context, st journal.Store, origin string) (Imp
 	return done, nil
 }
 
+// CopyThreads puts the journals of a file that this process has collected into an empty store. It gives them no marks:
+// they are those of this machine.
+func (f *File) CopyThreads(ctx context.Context, st journal.Store) error {
+	for i := range f.Threads {
+		if err := f.Threads[i].appendTo(ctx, st); err != nil {
+			return fmt.Errorf("thread %s: %w", f.Threads[i].Name, err)
+		}
+	}
+	return nil
+}
+
 // compare reports whether a store has a thread with the same name, and whether it holds the records of this one: their
 // numbers, kinds and times. Their texts may differ, because secrets were removed from one of them.
 func (t *Thread) compare(ctx context.Context, st journal.Store) (same, exists bool, err error) {

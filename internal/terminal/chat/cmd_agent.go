@@ -414,6 +414,13 @@ var talkCommands = []command{
 		busy:  true,
 		run:   exportTalk,
 	},
+	{
+		name:  "share",
+		args:  "FILE.html",
+		help:  "write the last turn to a page that shows its run without a server",
+		group: groupTalk,
+		run:   shareTurn,
+	},
 }
 
 func startNew(ctx context.Context, s *Session, name string) error {

@@ -2,6 +2,7 @@ package chat
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -23,10 +24,10 @@ import (
 // lastAnswer returns the last text of the agent.
 func (s *Session) lastAnswer(ctx context.Context) (string, error) {
 	if s.talk.IsGraph() {
-		if s.output == "" {
+		if s.last.output == "" {
 			return "", failure.NewUsage("send a message first", "there is no answer yet")
 		}
-		return s.output, nil
+		return s.last.output, nil
 	}
 	messages, err := s.talk.Messages(ctx)
 	if err != nil {
@@ -150,6 +151,22 @@ func exportTalk(ctx context.Context, s *Session, path string) error {
 		return err
 	}
 	return s.writeFile(ctx, path, content)
+}
+
+// shareTurn writes the page of the run of the last turn.
+func shareTurn(ctx context.Context, s *Session, path string) error {
+	run, err := s.talk.LastRun(ctx)
+	if err != nil {
+		return err
+	}
+	if run = cmp.Or(run, s.last.run); run == "" {
+		return failure.NewUsage("send a message first", "there is no turn yet")
+	}
+	args := []string{"runs", "share", run}
+	if path = strings.Trim(path, `"`); path != "" {
+		args = append(args, "-o", path)
+	}
+	return s.runCLI(ctx, args...)
 }
 
 // formatMarkdown returns a conversation as Markdown.

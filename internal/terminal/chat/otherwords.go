@@ -66,7 +66,6 @@ var otherWords = map[string]string{
 	"review":            "/run code-reviewer \"Review my changes\"",
 	"save role":         nextRoles,
 	"save session":      nextSession,
-	"share":             "/export FILE.html writes the conversation to a file",
 	"skill":             "the agent loads skills when it needs them; /skills lists them",
 	"sources":           "answers name their sources; /rag shows the knowledge base",
 	"stats":             "/cost",

@@ -100,7 +100,7 @@ type Session struct {
 	pressed  tea.KeyPressMsg // the last key, for keys that count twice
 	at       time.Time       // when
 	usage    usage
-	output   string // the last one of a graph
+	last     graphTurn // of an agent that is a graph
 	keys     *term.Keys
 	echoed   string // what the terminal itself has shown as it was typed
 	leaving  bool
@@ -181,7 +181,7 @@ func (s *Session) openAgent(ctx context.Context, name, session string) error {
 	s.closeAgent()
 	s.agent, s.name, s.talk, s.title = a, name, talk, talk.Title()
 	s.usage.reset()
-	s.output = ""
+	s.last = graphTurn{}
 	s.attached = attachments{}
 	return nil
 }
@@ -386,3 +386,6 @@ func historyFile(p *app.Process) string {
 	sum := sha256.Sum256([]byte(p.Dirs.Work))
 	return filepath.Join(p.Dirs.State, "history", hex.EncodeToString(sum[:8])+".jsonl")
 }
+
+// A graphTurn is the last run of a graph.
+type graphTurn struct{ run, output string }

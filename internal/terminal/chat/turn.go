@@ -261,6 +261,9 @@ func (s *Session) finishTurn(ctx context.Context, end turnEnd) {
 	t := s.turn
 	s.turn = nil
 	s.title = s.talk.Title()
+	if s.talk.IsGraph() {
+		s.last.run = end.result.Run
+	}
 	switch {
 	case end.err != nil && !errors.Is(end.err, context.Canceled):
 		s.Backend.ShowError(end.err)
@@ -278,8 +281,8 @@ func (s *Session) finishTurn(ctx context.Context, end turnEnd) {
 	case end.result.Status == graph.Waiting:
 		s.noteWaiting(end.result)
 	case end.result.Status == graph.Done && s.talk.IsGraph():
-		s.output = flow.OutcomeOf(end.result).Output
-		s.Backend.ShowReply(s.output)
+		s.last.output = flow.OutcomeOf(end.result).Output
+		s.Backend.ShowReply(s.last.output)
 	}
 	if t.stopped {
 		s.say("Stopped. What was said so far is kept.")

@@ -10,6 +10,7 @@ import (
 	"raddle.dev/internal/storage/runfile"
 	"raddle.dev/internal/terminal/console"
 	"raddle.dev/internal/terminal/ending"
+	"raddle.dev/internal/terminal/shareview"
 )
 
 // runsExportOptions are the flags of "runs export".
@@ -51,6 +52,14 @@ func runRunsExport(ctx context.Context, con *console.Console, p *app.Process, op
 	}
 	con.PrintNote("raddle: run %s is in %s: %s", f.Run.Run, p.Dirs.ShortPath(path), f.Describe())
 	return nil
+}
+
+func newRunsShareCommand(op *opener) *cobra.Command {
+	var opts shareview.Options
+	cmd := bindView(op, &opts, shareview.Describe(&opts))
+	cmd.Args = checkArgCount(1, 1, "the id of a run")
+	cmd.ValidArgsFunction = completeRuns(op, 1, nil)
+	return cmd
 }
 
 // collectRun reads a run of the store without its secrets.

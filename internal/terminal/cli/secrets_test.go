@@ -303,6 +303,7 @@ func TestPlantedSecrets(t *testing.T) {
 			do([]int{0, 2}, "runs", command, id, "--output", "json")
 		}
 		do(ok, "runs", "export", id)
+		do(ok, "runs", "share", id, "-o", "-")
 	}
 	do([]int{0, 1}, "runs", "diff", runs[0], runs[2])
 	for _, args := range [][]string{{"runs", "ls"}, {"runs", "ls", "--tree", "--output", "json"}, {"check", "./flow"}, {"check", "./talk"}, {"info"}, {"info", "--output", "json"}, {"info", "--agent", "./talk"},

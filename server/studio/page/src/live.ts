@@ -1,5 +1,6 @@
 // The events of a run as they happen. A lost connection is opened again after the last event, so that nothing is missing or seen twice.
 import { address, Problem } from "./api";
+import { share } from "./share";
 import type { Event } from "./types";
 
 export type Connection = "open" | "lost" | "ended";
@@ -14,6 +15,7 @@ const longestWait = 5000;
 
 // follow reads the events of a run until the run has ended or the returned function is called. It starts after a record.
 export function follow(run: string, after: number, listener: Listener): () => void {
+  if (share) return () => {};
   const stop = new AbortController();
   let last = String(after);
   let wait = firstWait;

@@ -12,11 +12,13 @@ import { Inbox } from "./pages/inbox";
 import { RunPage } from "./pages/run";
 import { Runs } from "./pages/runs";
 import { Palette } from "./parts/palette";
+import { exact } from "./format";
 import { followLink, go, route } from "./router";
+import { share } from "./share";
 import { isShortcut } from "./target";
 import type { OpenQuestion, Page } from "./types";
 
-const keys: [string, string][] = [
+const allKeys: [string, string][] = [
   ["g h", "home"],
   ["g i", "inbox"],
   ["g r", "runs"],
@@ -29,20 +31,22 @@ const keys: [string, string][] = [
   ["f", "fork the run here"],
   ["?", "these keys"],
 ];
+const keys = share ? allKeys.filter(([k]) => k === "[ ]" || k === "?") : allKeys;
 
 function App() {
   const [help, setHelp] = useState(false);
   const [palette, setPalette] = useState(false);
-  const questions = useLoaded((s) => get<Page<OpenQuestion>>("questions?limit=100", s), [], 3000);
+  const questions = useLoaded((s) => (share ? Promise.resolve({ items: [] }) : get<Page<OpenQuestion>>("questions?limit=100", s)), [], share ? 0 : 3000);
   useLayoutEffect(() => {
     let last = "";
     const onKey = (e: KeyboardEvent) => {
-      if ((e.ctrlKey || e.metaKey) && !e.altKey && !e.shiftKey && e.key === "k" && !document.querySelector("dialog[open]")) {
+      if (!share && (e.ctrlKey || e.metaKey) && !e.altKey && !e.shiftKey && e.key === "k" && !document.querySelector("dialog[open]")) {
         e.preventDefault();
         setPalette(true);
       }
       if (!isShortcut(e)) return;
       if (e.key === "?") setHelp(true);
+      else if (share) return;
       else if (last === "g" && e.key === "h") go("./");
       else if (last === "g" && e.key === "i") go("inbox");
       else if (last === "g" && e.key === "r") go("runs");
@@ -63,23 +67,7 @@ function App() {
         Skip to the content
       </a>
       <nav aria-label="Pages">
-        <a href="./" class="brand" aria-current={r.page === "home" ? "page" : undefined}>
-          raddle
-        </a>
-        <a href="inbox" aria-current={r.page === "inbox" ? "page" : undefined}>
-          Inbox{" "}
-          {open > 0 && (
-            <span class="count" aria-label={`${open} open`}>
-              {open}
-            </span>
-          )}
-        </a>
-        <a href="runs" aria-current={r.page === "runs" ? "page" : undefined}>
-          Runs
-        </a>
-        <button type="button" class="search" onClick={() => setPalette(true)}>
-          Go to … <kbd>Ctrl K</kbd>
-        </button>
+        {share ? <Origin /> : <Links page={r.page} open={open} onSearch={() => setPalette(true)} />}
         <button type="button" class="plain" onClick={() => setHelp(true)} aria-label="Keys">
           ?
         </button>
@@ -118,6 +106,43 @@ function App() {
   );
 }
 
+// Links lead to the pages that are not about one thing.
+function Links({ page, open, onSearch }: { page: string; open: number; onSearch(): void }) {
+  return (
+    <>
+      <a href="./" class="brand" aria-current={page === "home" ? "page" : undefined}>
+        raddle
+      </a>
+      <a href="inbox" aria-current={page === "inbox" ? "page" : undefined}>
+        Inbox{" "}
+        {open > 0 && (
+          <span class="count" aria-label={`${open} open`}>
+            {open}
+          </span>
+        )}
+      </a>
+      <a href="runs" aria-current={page === "runs" ? "page" : undefined}>
+        Runs
+      </a>
+      <button type="button" class="search" onClick={onSearch}>
+        Go to … <kbd>Ctrl K</kbd>
+      </button>
+    </>
+  );
+}
+
+// Origin says where a page in a file comes from.
+function Origin() {
+  return (
+    <>
+      <span class="brand">raddle</span>
+      <span class="dim">
+        A run, as it was at {exact(share?.written ?? "")}. Secrets that raddle knew were taken out.
+      </span>
+    </>
+  );
+}
+
 // LogIn is shown to a browser that has no session.
 function LogIn() {
   return (
@@ -141,7 +166,7 @@ async function start(): Promise<void> {
     return;
   }
   try {
-    await get("questions?limit=1");
+    if (!share) await get("questions?limit=1");
   } catch (e) {
     if (e instanceof Problem && e.status === 401) {
       render(<LogIn />, root);

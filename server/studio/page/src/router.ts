@@ -1,5 +1,6 @@
 // Which page is shown, and what of it: everything that a person can look at has an address.
 import { signal } from "@preact/signals";
+import { share } from "./share";
 import { targetOf } from "./target";
 
 export type Route =
@@ -19,9 +20,12 @@ export const filterNames = ["text", "status", "agent", "model", "via", "last", "
 const base = new URL(document.baseURI).pathname;
 
 export function parse(url: URL): Route {
+  if (share) {
+    const [place = "", query = ""] = url.hash.slice(1).split("?");
+    return readPlace(share.run, place.replace("@", ""), new URLSearchParams(query));
+  }
   const parts = url.pathname.slice(base.length).split("/").filter(Boolean).map(decodeURIComponent);
   const [first, second, third] = parts;
-  const number = (text: string | null | undefined) => (text && /^\d+$/.test(text) ? Number(text) : null);
   if (first === undefined) return { page: "home" };
   if (first === "inbox") return { page: "inbox" };
   if (first === "runs" && !second) {
@@ -35,10 +39,15 @@ export function parse(url: URL): Route {
   if (first === "agents" && second) return { page: "agent", agent: second };
   if (first === "runs" && second) {
     const [run = "", at] = second.split("@");
-    return { page: "run", run, at: number(at), sel: number(url.searchParams.get("record")), tab: url.searchParams.get("show") ?? "moment", beside: url.searchParams.get("beside") ?? "", view: url.searchParams.get("view") ?? "" };
+    return readPlace(run, at, url.searchParams);
   }
   if (first === "chat" && second) return { page: "chat", agent: second, session: third ?? "" };
   return { page: "unknown" };
+}
+
+function readPlace(run: string, at: string | undefined, query: URLSearchParams): Route {
+  const number = (text: string | null | undefined) => (text && /^\d+$/.test(text) ? Number(text) : null);
+  return { page: "run", run, at: number(at), sel: number(query.get("record")), tab: query.get("show") ?? "moment", beside: share ? "" : (query.get("beside") ?? ""), view: query.get("view") ?? "" };
 }
 
 export const route = signal<Route>(parse(new URL(location.href)));
@@ -63,6 +72,7 @@ export function runPath(run: string, at?: number | null, sel?: number | null, ta
   if (beside) query.set("beside", beside);
   if (view) query.set("view", view);
   const text = query.toString();
+  if (share) return `#${at ? "@" + at : ""}${text ? "?" + text : ""}`;
   return `runs/${encodeURIComponent(run)}${at ? "@" + at : ""}${text ? "?" + text : ""}`;
 }
 

@@ -9,12 +9,13 @@ import { Ago, Copy, Dialog, Failure, useLoaded, useSettled } from "../parts/comm
 import { Json } from "../parts/json";
 import { ForkDialog } from "../parts/fork";
 import { Picture } from "../parts/picture";
-import { AnswerForm, takesAnswers, Wait } from "../parts/question";
+import { AnswerForm, Asked, takesAnswers, Wait } from "../parts/question";
 import { Status } from "../parts/status";
 import { NodeBar, useBreaks } from "../parts/breaks";
 import { Timeline } from "../parts/timeline";
 import { Waterfall } from "../parts/waterfall";
 import { go, route, runPath } from "../router";
+import { share } from "../share";
 import { isShortcut } from "../target";
 import type { Moment, MomentDetail, Run as RunView, NodeFailure, RunPart, Sent, Spent } from "../types";
 
@@ -138,7 +139,7 @@ function Run({ run, at, sel, tab, view: how, aside, onView, onGo }: Place & { vi
   const look = useMemo(() => looks.at(at), [looks, at]);
   const here = shown[indexAt(shown, at)];
   const record = sel ?? here?.record ?? null;
-  const stops = useBreaks(run, view ? isFinal(view.status) : undefined);
+  const stops = useBreaks(run, view ? share !== null || isFinal(view.status) : undefined);
   const [node, setNode] = useState({ place: "", kind: "" });
   const [dialog, setDialog] = useState("");
   const [failure, setFailure] = useState("");
@@ -164,7 +165,7 @@ function Run({ run, at, sel, tab, view: how, aside, onView, onGo }: Place & { vi
       const i = indexAt(shown, route.value.page === "run" ? route.value.at : at);
       const to = e.key === "[" ? shown[i - 1] : e.key === "]" ? shown[i + 1] : undefined;
       if (to) move(to.record);
-      else if (e.key === "f") setDialog("fork");
+      else if (e.key === "f" && !share) setDialog("fork");
       else return;
       e.preventDefault();
     };
@@ -190,40 +191,42 @@ function Run({ run, at, sel, tab, view: how, aside, onView, onGo }: Place & { vi
     <Frame class="run" {...(aside ? { "aria-label": "The original" } : { id: "main" })}>
       <header class="bar">
         <Title>
-          <a href={"agents/" + encodeURIComponent(view?.agent ?? "")}>{view?.agent ?? "Run"}</a> <code>{run}</code>
+          {share ? (view?.agent ?? "Run") : <a href={"agents/" + encodeURIComponent(view?.agent ?? "")}>{view?.agent ?? "Run"}</a>} <code>{run}</code>
         </Title>
         {view && <Status status={view.status} />}
         {view?.due && <span class="dim">until {exact(view.due)}</span>}
         <span class="connection" role="status">
           {connection === "lost" ? "Connection lost. The page connects again by itself." : ""}
         </span>
-        <span class="actions">
-          {busy && (
-            <button type="button" onClick={() => void act("pause")}>
-              Pause
+        {!share && (
+          <span class="actions">
+            {busy && (
+              <button type="button" onClick={() => void act("pause")}>
+                Pause
+              </button>
+            )}
+            {view && !final && !busy && view.status !== "waiting" && (
+              <button type="button" class="primary" onClick={() => void act("resume")}>
+                Resume
+              </button>
+            )}
+            <button type="button" disabled={!record} onClick={() => setDialog("fork")}>
+              Fork here
             </button>
-          )}
-          {view && !final && !busy && view.status !== "waiting" && (
-            <button type="button" class="primary" onClick={() => void act("resume")}>
-              Resume
-            </button>
-          )}
-          <button type="button" disabled={!record} onClick={() => setDialog("fork")}>
-            Fork here
-          </button>
-          {view && !final && (
-            <button type="button" onClick={() => setDialog("cancel")}>
-              Cancel
-            </button>
-          )}
-          <a class="button" href={`api/v1/runs/${encodeURIComponent(run)}/export`} download={run + ".raddle"}>
-            Export
-          </a>
-          <Copy label="Copy command" text={`raddle runs show ${run}${at ? "@" + at : ""}`} />
-        </span>
+            {view && !final && (
+              <button type="button" onClick={() => setDialog("cancel")}>
+                Cancel
+              </button>
+            )}
+            <a class="button" href={`api/v1/runs/${encodeURIComponent(run)}/export`} download={run + ".raddle"}>
+              Export
+            </a>
+            <Copy label="Copy command" text={`raddle runs show ${run}${at ? "@" + at : ""}`} />
+          </span>
+        )}
       </header>
       <Failure text={error || failure} />
-      {view && at === null && view.questions?.map((q) => (takesAnswers(q) ? <AnswerForm key={q.id} run={run} q={q} onAnswered={reload} /> : <Wait key={q.id} run={run} q={q} />))}
+      {view && at === null && view.questions?.map((q) => (share && takesAnswers(q) ? <Asked key={q.id} q={q} /> : takesAnswers(q) ? <AnswerForm key={q.id} run={run} q={q} onAnswered={reload} /> : <Wait key={q.id} run={run} q={q} />))}
       <Scrubber moments={shown} at={at} onMove={move} />
       <div class={"panes" + (how === "waterfall" ? " charted" : "")}>
         <section class="panel" aria-label={"Picture" + ofWhich}>
@@ -233,7 +236,7 @@ function Run({ run, at, sel, tab, view: how, aside, onView, onGo }: Place & { vi
             if (last) onGo(at, last.record, tab);
           }} />
           {view?.picture?.note && <p class="dim">{visible(view.picture.note)}</p>}
-          {node.place && <NodeBar node={node} stops={stops} busy={!!busy} final={!!final} onClose={() => setNode({ place: "", kind: "" })} />}
+          {node.place && !share && <NodeBar node={node} stops={stops} busy={!!busy} final={!!final} onClose={() => setNode({ place: "", kind: "" })} />}
         </section>
         <section class="panel" aria-label={"Timeline" + ofWhich}>
           {onView && (
@@ -554,7 +557,8 @@ function Writer({ author }: { author: KeyAuthor | undefined }) {
   if (!author) return null;
   return (
     <small class="author">
-      written by {visible(author.nodes?.join(", ") ?? author.kind)} at <a href={runPath(author.run, author.at, null, "state")}>@{author.at}</a>
+      written by {visible(author.nodes?.join(", ") ?? author.kind)} at{" "}
+      {share && author.run !== share.run ? `@${author.at} of run ${author.run}` : <a href={runPath(author.run, author.at, null, "state")}>@{author.at}</a>}
     </small>
   );
 }

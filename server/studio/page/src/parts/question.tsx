@@ -139,6 +139,19 @@ export function Wait({ run, q }: { run: string; q: Question }) {
   );
 }
 
+// Asked shows a question in a file, where it takes no answer.
+export function Asked({ q }: { q: Question }) {
+  const [prompt, change] = splitPrompt(q);
+  return (
+    <section class="question" aria-label={"Question " + q.id}>
+      <p class="prompt">{visible(shortenPrompt(q, prompt).trim())}</p>
+      {q.kind === "permission" && <Permission q={q} change={change} />}
+      {!!q.options?.length && <p>It offers: {visible(q.options.join(", "))}.</p>}
+      <p class="dim">When this file was written, the run waited for an answer.</p>
+    </section>
+  );
+}
+
 // AnswerForm asks a person a question of a run. Exactly one answer is recorded: the server refuses a second one, and its words are shown. What
 // allows something is answered only by a person who had a moment to see it. keys: the keys 1 to 9 choose an option.
 export function AnswerForm({ run, q, onAnswered, keys }: { run: string; q: Question; onAnswered(): void; keys?: boolean }) {
