@@ -47,8 +47,13 @@ func (o *Output) Err() error { return o.err }
 // IsClosed reports whether the reader has closed the stream.
 func (o *Output) IsClosed() bool { return o.readerLeft }
 
-// PrintText writes a result for people: with a newline at its end if it has none.
-func (o *Output) PrintText(text string) {
+// PrintText writes a result for people: with a newline at its end if it has none, and on a terminal with its lines
+// broken between words.
+func (o *Output) PrintText(text string) { o.PrintExact(o.wrapText(text)) }
+
+// PrintExact writes a result that programs read or that is copied, such as a document, a command or code: with a newline
+// at its end if it has none.
+func (o *Output) PrintExact(text string) {
 	if text != "" && !strings.HasSuffix(text, "\n") {
 		text += "\n"
 	}

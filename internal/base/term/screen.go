@@ -62,7 +62,7 @@ func (s *Screen) Write(p []byte) (int, error) {
 }
 
 // PrintLine writes a finished line.
-func (s *Screen) PrintLine(line string) { _, _ = s.Write([]byte(line + "\n")) }
+func (s *Screen) PrintLine(line string) { _, _ = s.Write([]byte(s.wrapText(line) + "\n")) }
 
 // PassThrough writes a piece of a result to another stream, which may be shown on the same
 // screen: it removes the live lines, and the next line starts below.

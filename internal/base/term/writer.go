@@ -36,6 +36,20 @@ func (w *Writer) Size() (cols, rows int) {
 	return 80, 24
 }
 
+// Columns returns the number of columns of the terminal; 0: it is none.
+func (w *Writer) Columns() int {
+	if !w.terminal {
+		return 0
+	}
+	columns, _ := w.Size()
+	return columns
+}
+
+// wrapText returns a text for people whose lines fit into the terminal. Anything other than a terminal gets it as it is.
+func (w *Writer) wrapText(text string) string {
+	return WrapText(text, w.Columns())
+}
+
 // Write writes p as one piece. It returns len(p) unless the stream fails.
 func (w *Writer) Write(p []byte) (int, error) {
 	var text string

@@ -241,7 +241,8 @@ func (c *Command) printFile(f *FileResult) {
 }
 
 func (c *Command) printFinding(f strictyaml.Finding) {
-	c.Out.PrintText(c.Look.FormatFinding(f) + "\n" + c.Look.FormatExcerpt(f))
+	c.Out.PrintText(c.Look.FormatFinding(f))
+	c.Out.PrintExact(c.Look.FormatExcerpt(f))
 }
 
 func (c *Command) printFailure(f *testcase.Failure) {

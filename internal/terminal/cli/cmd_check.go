@@ -74,8 +74,10 @@ func runCheck(ctx context.Context, con *console.Console, p *app.Process, opts ch
 func printChecked(con *console.Console, p *app.Process, c *agentcheck.Report) {
 	out := con.Out
 	look := ending.LookAtFindings(p, out.Colors)
+	look.Columns = out.Columns()
 	for _, f := range c.Findings {
-		out.PrintText(look.FormatFinding(f) + "\n" + look.FormatExcerpt(f))
+		out.PrintText(look.FormatFinding(f))
+		out.PrintExact(look.FormatExcerpt(f))
 	}
 	if c.Err != nil && !strictyaml.HasErrors(c.Findings) {
 		out.PrintText(term.OneLine(p.Dirs.ShortPath(c.Dir)) + ": " + out.Paint(term.Red, "error:") + " " + c.Err.Error())

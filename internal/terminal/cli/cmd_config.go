@@ -61,7 +61,7 @@ func newConfigPathCommand(op *opener) *cobra.Command {
 		Example: "  raddle config path",
 		Args:    checkArgCount(0, 0, ""),
 		RunE: func(*cobra.Command, []string) error { // also with an invalid configuration
-			op.Out.PrintText(filepath.Join(op.openWithFaults().Dirs.Config, config.FileName))
+			op.Out.PrintExact(filepath.Join(op.openWithFaults().Dirs.Config, config.FileName))
 			return nil
 		},
 	}
@@ -150,7 +150,7 @@ func runConfigGet(_ context.Context, con *console.Console, p *app.Process, _ noO
 		if list[0].Value == "" {
 			return ending.Silent{Code: ending.Failed}
 		}
-		con.Out.PrintText(list[0].Value)
+		con.Out.PrintExact(list[0].Value)
 		return nil
 	}
 	for _, s := range list {

@@ -63,7 +63,7 @@ func printGuide(con *console.Console, text string) {
 		r.Fill = true
 		text = r.RenderText(relativeLink().ReplaceAllString(text, "$1"))
 	}
-	con.Out.PrintText(text)
+	con.Out.PrintExact(text)
 }
 
 // completeHelp completes the first word with guides and commands, and further ones with the commands of a command.

@@ -70,6 +70,7 @@ func runTest(ctx context.Context, con *console.Console, p *app.Process, opts tes
 	c := &testrun.Command{Suite: testrun.Suite{Jobs: opts.jobs}, Format: opts.output, Update: opts.update, Watch: opts.watch, Quiet: con.Quiet, Verbose: con.Verbose,
 		Out: con.Out, Look: ending.LookAtFindings(p, con.Out.Colors), Note: con.PrintNote, JSON: con.PrintJSON,
 		Crash: opts.crash, Coverage: opts.coverage, MinCoverage: opts.least, PictureDir: opts.pictures}
+	c.Look.Columns = con.Out.Columns()
 	if opts.jobs < 0 {
 		return ending.BadUsage("leave it out, or use a number above 0", "--jobs %d is not a number of cases", opts.jobs)
 	}

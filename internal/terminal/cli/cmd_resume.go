@@ -173,7 +173,7 @@ func sendAnswers(ctx context.Context, con *console.Console, p *app.Process, run 
 // printOver prints the result of a run that is over, as the run did.
 func printOver(ctx context.Context, con *console.Console, p *app.Process, over *runs.EndedError, format string) error {
 	if format == console.FormatText {
-		con.Out.PrintText(over.Output)
+		con.Out.PrintExact(over.Output)
 		return nil
 	}
 	detail, err := p.Runs.ReadView(ctx, over.ID)

@@ -40,7 +40,7 @@ are for run and resume.`,
 			if text == "" {
 				return ending.BadUsage(ending.SuggestWord(args[0], names), "there is no schema %q", args[0])
 			}
-			con.Out.PrintText(text)
+			con.Out.PrintExact(text)
 			return nil
 		},
 	}

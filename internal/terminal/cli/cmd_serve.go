@@ -108,7 +108,7 @@ func refuseIdleFlags(cmd *cobra.Command, _ []string) error {
 func runServe(ctx context.Context, con *console.Console, p *app.Process, opts serveOptions, _ []string) (err error) {
 	if opts.printOpenAPI {
 		document, err := api.OpenAPI()
-		con.Out.PrintText(string(document) + "\n")
+		con.Out.PrintExact(string(document) + "\n")
 		return err
 	}
 	if opts.MaxRuns < 1 {
@@ -321,7 +321,7 @@ func runServeTokenAdd(ctx context.Context, con *console.Console, p *app.Process,
 	if err != nil {
 		return err
 	}
-	con.Out.PrintText(token)
+	con.Out.PrintExact(token)
 	return nil
 }
 

@@ -21,7 +21,7 @@ func newShellCommand(op *opener) *cobra.Command {
 func runShell(ctx context.Context, con *console.Console, p *app.Process, opts shellhelp.Options, args []string) error {
 	if opts.Keys != "" {
 		text, err := shellhelp.FindBinding(opts.Keys)
-		con.Out.PrintText(text)
+		con.Out.PrintExact(text)
 		return err
 	}
 	opts.Words = strings.Join(args, " ")

@@ -288,7 +288,7 @@ func runToolsBuild(_ context.Context, con *console.Console, p *app.Process, _ no
 	}
 	con.PrintNote("raddle: %s of %s can be called", wording.FormatCount(scripts, "tool"), wording.FormatCount(len(l.Files)+len(l.Unused), "script"))
 	for _, path := range runners {
-		con.Out.PrintText(path)
+		con.Out.PrintExact(path)
 	}
 	if len(l.Problems) > 0 {
 		return ending.Silent{Code: ending.Invalid}

@@ -72,7 +72,7 @@ func runWatch(ctx context.Context, con *console.Console, p *app.Process, opts ou
 			if seq++; opts.output == console.FormatStream {
 				ev.Seq = seq
 				ev.Run = id
-				con.Out.PrintText(string(updates.EncodeEvent(ev)))
+				con.Out.PrintExact(string(updates.EncodeEvent(ev)))
 			}
 			show(ev)
 		}
@@ -166,7 +166,7 @@ func reportWatched(ctx context.Context, con *console.Console, p *app.Process, d 
 	case graph.Done:
 		o := flow.OutcomeOf(graph.Result{Status: graph.Done, Value: d.Snapshot.Result})
 		calls, err := d.ReadModels(ctx)
-		con.Out.PrintText(o.Output)
+		con.Out.PrintExact(o.Output)
 		return errors.Join(err, ending.ExitSilently(overview.DoneCode(o, calls)))
 	case graph.Waiting:
 		next := resumeLine(resume, graph.Result{Status: graph.Waiting, Questions: d.Snapshot.Questions})

@@ -332,7 +332,7 @@ func (d *drivenRun) printOutput(text string) {
 	if d.watch.report != nil && d.console.Out.IsTerminal() && strings.TrimSpace(text) != "" {
 		d.console.Screen.PrintLine("")
 	}
-	d.console.Out.PrintText(d.console.RenderReply(text, d.raw))
+	d.console.Out.PrintExact(d.console.RenderReply(text, d.raw))
 }
 
 // printEnd writes the last line about a run: how long it took, and what it cost.

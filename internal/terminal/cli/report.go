@@ -214,5 +214,5 @@ func parkNotice(con *console.Console, run *app.Run, res graph.Result, shown map[
 	} else {
 		b.WriteString("next: nothing, because the store is memory: and the run is lost; give answers ahead with --answer\n")
 	}
-	_, _ = con.Screen.Write([]byte(b.String()))
+	con.Screen.PrintLine(strings.TrimSuffix(b.String(), "\n"))
 }

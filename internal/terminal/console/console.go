@@ -95,7 +95,7 @@ func (c *Console) PrintJSON(v any) error {
 	if err != nil {
 		return err
 	}
-	c.Out.PrintText(string(b))
+	c.Out.PrintExact(string(b))
 	return nil
 }
 
@@ -116,7 +116,7 @@ func (c *Console) PrintTable(table interface {
 	if c.Out.IsTerminal() {
 		width, _ = c.Out.Size()
 	}
-	c.Out.PrintText(table.Paint(width, c.Out.Colors))
+	c.Out.PrintExact(table.Paint(width, c.Out.Colors))
 }
 
 // MarksStatus reports whether lists have signs before the status of a run.

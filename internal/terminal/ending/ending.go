@@ -180,6 +180,7 @@ func PrintError(con *console.Console, p *app.Process, err error) {
 		b.WriteString(faultsHeading(err) + "\n")
 		for _, f := range list {
 			look := LookAtFindings(p, con.Screen.Colors)
+			look.Columns = con.Screen.Columns() - len("  ")
 			b.WriteString("  " + look.FormatFinding(f) + "\n" + indentLines(look.FormatExcerpt(f), "  "))
 		}
 	} else if con.ShowsBlocks() && !con.Verbose {
@@ -193,7 +194,7 @@ func PrintError(con *console.Console, p *app.Process, err error) {
 	if next := NextStep(p, err); next != "" {
 		fmt.Fprintf(&b, "next: %s\n", next)
 	}
-	_, _ = con.Screen.Write([]byte(b.String()))
+	con.Screen.PrintLine(strings.TrimSuffix(b.String(), "\n"))
 }
 
 // NextStep returns what to do about an error, or "". p is nil if no process was opened.

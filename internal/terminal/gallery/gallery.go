@@ -77,7 +77,7 @@ func CopyExamples(con *console.Console, dir string, names []string) error {
 		case err != nil:
 			return err
 		}
-		con.Out.PrintText(shown)
+		con.Out.PrintExact(shown)
 		con.PrintNote("next: raddle run %s%s", shown, quotedPrompt(e))
 	}
 	return nil

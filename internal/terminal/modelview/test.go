@@ -135,7 +135,7 @@ func (v *TestView) showEnd(report modeltest.Report) {
 	if report.Profile != nil {
 		text += "\n" + v.describeProfile(*report.Profile)
 	}
-	v.Out.PrintText(text + "\n" + v.wrapText("The row for the table of the guide (raddle help matrix):") + report.Row)
+	v.Out.PrintExact(text + "\n" + v.wrapText("The row for the table of the guide (raddle help matrix):") + report.Row)
 }
 
 // describeProfile says which profile fits.

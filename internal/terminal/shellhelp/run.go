@@ -86,7 +86,7 @@ func printCommand(con *console.Console, s Suggestion) error {
 	if strings.ContainsFunc(s.Command, isHidden) {
 		return failure.NewInvalid("ask again on a terminal, which shows them", "the command has characters that a terminal does not show")
 	}
-	con.Out.PrintText(s.Command)
+	con.Out.PrintExact(s.Command)
 	return nil
 }
 

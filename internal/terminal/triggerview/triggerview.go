@@ -352,7 +352,7 @@ func Fire(ctx context.Context, con *console.Console, p *app.Process, id, data st
 	if err != nil {
 		return err
 	}
-	con.Out.PrintText(run + "\n")
+	con.Out.PrintExact(run + "\n")
 	con.PrintNote("a server starts the run within some seconds: raddle triggers history %s", id)
 	return nil
 }

@@ -15,14 +15,18 @@ import (
 // Look says how findings are shown. The zero value shows them without colours, with whole paths.
 type Look struct {
 	Colors       term.Colors
+	Columns      int                      // of the terminal, as far as they are free; 0: an excerpt is as wide as it may be
 	ShortPath    func(path string) string // how a person writes a path; nil: as it is
 	HoldsSecrets func(path string) bool   // whether the values of a file are hidden; nil: they are not
 }
 
-// These limit what is shown: the size of a file above which there is no excerpt, and how much of a line there is.
+// These limit what is shown: the size of a file above which there is no excerpt, and how much of a line there is, at most
+// and on a narrow terminal.
 const (
 	maxSize   = 8 << 20
 	lineWidth = 100
+
+	leastWidth = 12
 )
 
 // FormatFinding returns a finding on one line, with its place as the user would write it.
@@ -52,16 +56,20 @@ func (l Look) FormatExcerpt(f strictyaml.Finding) string {
 			return ""
 		}
 	}
+	number := fmt.Sprint(e.Number)
+	width := lineWidth
+	if l.Columns > 0 {
+		width = max(min(width, l.Columns-len("   | ")-len(number)), leastWidth)
+	}
 	to := min(e.To, len(e.Line))
 	before := term.CleanLine(e.Line[:e.From])
 	word := term.CleanLine(e.Line[e.From:to])
 	after := term.CleanLine(e.Line[to:])
-	if excess := term.TextWidth(before) + min(term.TextWidth(word), lineWidth/2) - lineWidth; excess > 0 {
-		before = "…" + term.CutStart(before, max(lineWidth/2-1, 0))
+	if excess := term.TextWidth(before) + min(term.TextWidth(word), width/2) - width; excess > 0 {
+		before = "…" + term.CutStart(before, max(width/2-1, 0))
 	}
-	word = term.CutEnd(word, lineWidth/2)
-	after = term.CutEnd(after, max(lineWidth-term.TextWidth(before+word), 0))
-	number := fmt.Sprint(e.Number)
+	word = term.CutEnd(word, width/2)
+	after = term.CutEnd(after, max(width-term.TextWidth(before+word), 0))
 	bar := l.Colors.Paint(term.Dim, "|")
 	return fmt.Sprintf("  %s %s %s\n  %*s %s %s%s\n", l.Colors.Paint(term.Dim, number), bar, strings.TrimRight(before+word+after, " "), len(number), "", bar,
 		strings.Repeat(" ", term.TextWidth(before)), l.Colors.Paint(severityColor(f.Severity), strings.Repeat("^", max(term.TextWidth(word), 1))))
