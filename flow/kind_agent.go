@@ -28,6 +28,7 @@ var agentKind = &kind{
 		Required: []string{"agent", "prompt"},
 		Optional: []string{"state_updates", "output_schema", "timeout", "queue"},
 		Scoped:   "output",
+		Result:   spec.NewSchema("string"),
 		Spawns:   true,
 	},
 	decode: func(m *spec.NodeFields) nodeBody {

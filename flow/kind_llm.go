@@ -47,6 +47,7 @@ var llmKind = &kind{
 			"skills_enabled", "enabled_skills", "preload_skills", "inject_skill_instructions", "skill_instructions",
 		},
 		Scoped: "output",
+		Result: spec.NewSchema("string"),
 	},
 	decode: func(m *spec.NodeFields) nodeBody {
 		b := &llmNode{

@@ -50,6 +50,7 @@ var ragKind = &kind{
 			"graph_hops", "driver", "fusion", "weights",
 		},
 		Scoped:      "output",
+		Result:      spec.NewSchema("object", jsonvalue.Member{Key: "context", Value: spec.NewSchema("string")}, jsonvalue.Member{Key: "sources", Value: jsonvalue.NewObject()}),
 		NotInBranch: true,
 	},
 	decode: func(m *spec.NodeFields) nodeBody {

@@ -30,6 +30,7 @@ func AdviseFile(f *spec.File, unsaved map[string][]byte) []strictyaml.Finding {
 		a.reducedUpdates(n)
 	}
 	a.neverSet()
+	a.adviseMembers()
 	a.fanOuts()
 	return a.Findings
 }

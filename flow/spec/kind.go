@@ -5,17 +5,19 @@ import (
 	"slices"
 	"strings"
 
+	"raddle.dev/internal/base/jsonvalue"
 	"raddle.dev/internal/base/strictyaml"
 )
 
 // Kind is one type of node, as the reader of files and the checks know it.
 type Kind struct {
 	Name     string
-	Doc      string   // what such a node does, one sentence
-	Required []string // fields, without type
-	Optional []string // fields, without id, type, description and next
-	Scoped   string   // the variable that its state_updates can read; empty: none
-	Late     bool     // not in the first version of the file format, whose advice names the types
+	Doc      string            // what such a node does, one sentence
+	Required []string          // fields, without type
+	Optional []string          // fields, without id, type, description and next
+	Scoped   string            // the variable that its state_updates can read; empty: none
+	Result   *jsonvalue.Object // JSON schema of that variable, if the format fixes it; nil: it does not
+	Late     bool              // not in the first version of the file format, whose advice names the types
 
 	Routing      Routing
 	WritesAnyKey bool   // its result may set any key of the state

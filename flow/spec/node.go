@@ -141,7 +141,20 @@ func (n *Node) hasOpenSchema() bool {
 	if n.SchemaProperties() == nil {
 		return true
 	}
-	o := n.OutputSchema.(*jsonvalue.Object)
+	return IsOpenSchema(n.OutputSchema.(*jsonvalue.Object))
+}
+
+// NewSchema returns the schema of a JSON type; of an object with the given members.
+func NewSchema(kind string, members ...jsonvalue.Member) *jsonvalue.Object {
+	o := jsonvalue.NewObject(jsonvalue.Member{Key: "type", Value: kind})
+	if members != nil {
+		o.Set("properties", jsonvalue.NewObject(members...))
+	}
+	return o
+}
+
+// IsOpenSchema reports whether a schema of a map does not say which members there are.
+func IsOpenSchema(o *jsonvalue.Object) bool {
 	for _, word := range []string{"$ref", "allOf", "anyOf", "oneOf", "patternProperties", "if"} {
 		if _, ok := o.Get(word); ok {
 			return true

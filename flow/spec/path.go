@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -63,6 +64,17 @@ func (p *Path) ScopedKey() (scope, key string) {
 		return "", ""
 	}
 	return p.Root, p.steps[0].name
+}
+
+// Steps returns what the path selects after its key: the name of a member with the index -1, or the index of an item.
+func (p *Path) Steps() iter.Seq2[string, int] {
+	return func(yield func(string, int) bool) {
+		for _, s := range p.steps {
+			if !yield(s.name, s.index) {
+				return
+			}
+		}
+	}
 }
 
 // addIndices parses the part of a segment after the first opening bracket.
