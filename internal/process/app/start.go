@@ -334,9 +334,7 @@ func (p *Process) newRecord(place Place, req Request) *runs.Record {
 		Headless:     req.Headless,
 		Workspace:    p.Dirs.Work,
 		Version:      Version(),
-		TraceParent:  p.trace.findParent(req.TraceParent),
-		Via:          req.Via,
-		By:           req.By,
+		Beginning:    runs.Beginning{TraceParent: p.trace.findParent(req.TraceParent), Via: req.Via, By: req.By},
 	}
 }
 

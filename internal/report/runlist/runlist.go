@@ -115,14 +115,14 @@ func (f *Filter) selectRun(p *app.Process, i *runs.Info) (item Item, wanted bool
 		f.LeastCost > 0 && (u.Cost == nil || *u.Cost < f.LeastCost),
 		f.Model != "" && !slices.Contains(u.Models, f.Model),
 		!strings.HasPrefix(item.Via, f.Via),
-		f.Text != "" && !item.contains(strings.ToLower(f.Text)):
+		f.Text != "" && !item.containsText(strings.ToLower(f.Text)):
 		return item, false
 	}
 	return item, true
 }
 
-// contains reports whether what is shown of a run contains a text in lower case.
-func (item *Item) contains(text string) bool {
+// containsText reports whether what is shown of a run contains a text in lower case.
+func (item *Item) containsText(text string) bool {
 	words := []string{item.Run, item.Agent, item.Session, item.Title, item.Prompt, item.Output, item.Reason}
 	for _, q := range item.Questions {
 		words = append(words, q.Prompt)

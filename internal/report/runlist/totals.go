@@ -90,7 +90,7 @@ func ReadTotals(ctx context.Context, p *app.Process, since, now time.Time) (Tota
 	}
 	t.Usage = overview.UsageOf(p, all)
 	for _, a := range byAgent {
-		a.finish(p)
+		a.sumUp(p)
 		t.Agents = append(t.Agents, *a)
 	}
 	slices.SortFunc(t.Agents, func(a, b AgentTotals) int {
@@ -117,8 +117,8 @@ func (t *Totals) addRun(p *app.Process, a *AgentTotals, i *runs.Info, all *runs.
 	if i.Final || failed {
 		a.seconds = append(a.seconds, sum.Active.Seconds())
 	}
-	a.calls.Add(&sum.Calls)
-	all.Add(&sum.Calls)
+	a.calls.AddCalls(&sum.Calls)
+	all.AddCalls(&sum.Calls)
 	at := slices.IndexFunc(t.Hours, func(h HourTotals) bool { return i.Started.Before(h.Start.Add(time.Hour)) })
 	if at < 0 {
 		return
@@ -133,16 +133,16 @@ func (t *Totals) addRun(p *app.Process, a *AgentTotals, i *runs.Info, all *runs.
 	}
 }
 
-// finish computes what follows from all runs of the agent.
-func (a *AgentTotals) finish(p *app.Process) {
+// sumUp computes what follows from all runs of the agent.
+func (a *AgentTotals) sumUp(p *app.Process) {
 	slices.Sort(a.seconds)
-	a.Median = percentile(a.seconds, 50)
-	a.Slow = percentile(a.seconds, 95)
+	a.Median = findPercentile(a.seconds, 50)
+	a.Slow = findPercentile(a.seconds, 95)
 	a.Usage = overview.UsageOf(p, a.calls)
 }
 
-// percentile returns the smallest of some sorted numbers that at least so many percent are not above; 0 without any.
-func percentile(sorted []float64, percent int) float64 {
+// findPercentile returns the smallest of some sorted numbers that at least so many percent are not above; 0 without any.
+func findPercentile(sorted []float64, percent int) float64 {
 	if len(sorted) == 0 {
 		return 0
 	}

@@ -27,9 +27,9 @@ type chain struct {
 
 // findChain marks the spans that the run took so long for, and says it.
 func (b *builder) findChain() {
-	b.root.measure()
+	b.root.measureTimes()
 	c := &chain{}
-	c.follow(b.root, b.root.end)
+	c.followPart(b.root, b.root.end)
 	for i := range b.chart.Lanes {
 		l := &b.chart.Lanes[i]
 		l.Spans = []Span{}
@@ -40,16 +40,16 @@ func (b *builder) findChain() {
 	for _, s := range c.shares {
 		b.chart.Chain += s.took
 	}
-	b.chart.Longest = c.describe(b.chart.Worked)
+	b.chart.Longest = c.describeChain(b.chart.Worked)
 }
 
-// measure sets when a part began and ended, and puts what is in it into the order in which that ended, the last first.
-func (p *part) measure() {
+// measureTimes sets when a part began and ended, and puts what is in it into the order in which that ended, the last first.
+func (p *part) measureTimes() {
 	for i := range p.items {
 		if in := p.items[i].part; in != nil {
-			in.measure()
+			in.measureTimes()
 		}
-		start, end := p.items[i].time()
+		start, end := p.items[i].findTimes()
 		if i == 0 {
 			p.start = start
 			p.end = end
@@ -58,14 +58,14 @@ func (p *part) measure() {
 		p.end = max(p.end, end)
 	}
 	slices.SortStableFunc(p.items, func(x, y item) int {
-		_, a := x.time()
-		_, b := y.time()
+		_, a := x.findTimes()
+		_, b := y.findTimes()
 		return cmp.Compare(b, a)
 	})
 }
 
-// time returns when an item began and ended.
-func (i *item) time() (start, end float64) {
+// findTimes returns when an item began and ended.
+func (i *item) findTimes() (start, end float64) {
 	if i.part != nil {
 		return i.part.start, i.part.end
 	}
@@ -76,25 +76,25 @@ func (i *item) time() (start, end float64) {
 // record is written after its effect has ended.
 const slack = 3
 
-// follow marks the spans of a part that what ended at a time took so long for.
-func (c *chain) follow(p *part, until float64) {
+// followPart marks the spans of a part that what ended at a time took so long for.
+func (c *chain) followPart(p *part, until float64) {
 	for i := range p.items {
 		it := &p.items[i]
-		start, end := it.time()
+		start, end := it.findTimes()
 		if end > until+slack || start >= until || end <= start {
 			continue // it worked at the same time as what is in the chain already
 		}
 		if it.part != nil {
-			c.follow(it.part, min(end, until))
+			c.followPart(it.part, min(end, until))
 		} else {
-			c.add(it.span, it.lane, min(end, until)-start)
+			c.addSpan(it.span, it.lane, min(end, until)-start)
 		}
 		until = start
 	}
 }
 
-// add adds a span that was in the chain for a time.
-func (c *chain) add(s *Span, lane string, took float64) {
+// addSpan adds a span that was in the chain for a time.
+func (c *chain) addSpan(s *Span, lane string, took float64) {
 	s.Critical = true
 	if s.What == Question {
 		c.asked += took
@@ -113,28 +113,28 @@ func (c *chain) add(s *Span, lane string, took float64) {
 // leastTold is how long what is told took, in milliseconds.
 const leastTold = 50
 
-// describe returns what the run took so long for, in one sentence: "2.1 of 2.6 s: w48, model m-1".
-func (c *chain) describe(worked float64) string {
+// describeChain returns what the run took so long for, in one sentence: "2.1 of 2.6 s: w48, model m-1".
+func (c *chain) describeChain(worked float64) string {
 	slices.SortStableFunc(c.shares, func(x, y *share) int { return cmp.Compare(y.took, x.took) })
 	var told []string
 	for _, s := range c.shares {
 		if s.took < leastTold || len(told) == 2 || len(told) == 1 && s.took < worked/5 {
 			break
 		}
-		took := format(s.took)
+		took := formatTime(s.took)
 		if len(told) == 0 {
-			took = of(s.took, worked)
+			took = formatPart(s.took, worked)
 		}
-		told = append(told, took+": "+s.describe())
+		told = append(told, took+": "+s.describeShare())
 	}
 	if c.asked >= leastFold {
-		told = append(told, format(c.asked)+" more: questions were open")
+		told = append(told, formatTime(c.asked)+" more: questions were open")
 	}
 	return strings.Join(told, "; ")
 }
 
-// describe returns whose work it is: "w48, model m-1 (3 times)".
-func (s *share) describe() string {
+// describeShare returns whose work it is: "w48, model m-1 (3 times)".
+func (s *share) describeShare() string {
 	text := s.what
 	if s.name != "" {
 		text += " " + s.name
@@ -151,17 +151,17 @@ func (s *share) describe() string {
 	return text
 }
 
-// format returns milliseconds for people.
-func format(ms float64) string {
+// formatTime returns milliseconds for people.
+func formatTime(ms float64) string {
 	if ms < 950 {
 		return fmt.Sprintf("%.0f ms", ms)
 	}
 	return story.FormatSeconds(time.Duration(ms * float64(time.Millisecond)))
 }
 
-// of returns a part of a time, with the unit once: "2.1 of 2.6 s".
-func of(part, all float64) string {
-	x, y := format(part), format(max(part, all))
+// formatPart returns a part of a time, with the unit once: "2.1 of 2.6 s".
+func formatPart(part, all float64) string {
+	x, y := formatTime(part), formatTime(max(part, all))
 	for _, unit := range []string{" s", " ms"} {
 		if short, ok := strings.CutSuffix(x, unit); ok && strings.HasSuffix(y, unit) {
 			return short + " of " + y

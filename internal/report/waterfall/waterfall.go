@@ -76,7 +76,7 @@ func New(moments []runs.Moment, now time.Time) *Chart {
 	}
 	b.endOpen()
 	b.chart.Lanes = b.listLanes()
-	b.fold()
+	b.foldIdle()
 	b.findChain()
 	return b.chart
 }
@@ -145,12 +145,14 @@ func newBuilder(moments []runs.Moment, now time.Time) *builder {
 		b.end = last
 	}
 	b.chart.Start = b.start
-	b.chart.Total = b.at(b.end)
+	b.chart.Total = b.placeTime(b.end)
 	return b
 }
 
-// at returns a time in the chart.
-func (b *builder) at(t time.Time) float64 { return float64(t.Sub(b.start).Microseconds()) / 1000 }
+// placeTime returns a time in the chart.
+func (b *builder) placeTime(t time.Time) float64 {
+	return float64(t.Sub(b.start).Microseconds()) / 1000
+}
 
 // addMoment adds a moment.
 func (b *builder) addMoment(m *runs.Moment) {
@@ -159,16 +161,16 @@ func (b *builder) addMoment(m *runs.Moment) {
 		b.began = m.Time
 	case journal.KindClaim, journal.KindStart:
 		if !b.began.IsZero() {
-			b.idle = append(b.idle, Fold{Start: b.at(b.began), End: b.at(m.Time), Why: "stopped"})
+			b.idle = append(b.idle, Fold{Start: b.placeTime(b.began), End: b.placeTime(m.Time), Why: "stopped"})
 			b.began = time.Time{}
 		}
 	case journal.KindQuestion:
-		s := &Span{Record: m.Seq, What: Question, Name: m.Question.ID, Start: b.at(m.Time)}
+		s := &Span{Record: m.Seq, What: Question, Name: m.Question.ID, Start: b.placeTime(m.Time)}
 		b.questions[m.Path+m.Asked] = &openSpan{s, m.Node, m.Path}
 	case journal.KindAnswer:
 		if q := b.questions[m.Path+m.Asked]; q != nil {
 			delete(b.questions, m.Path+m.Asked)
-			q.span.End = b.at(m.Time)
+			q.span.End = b.placeTime(m.Time)
 			q.span.Failed = m.Failure != ""
 			b.addQuestion(q)
 		}
@@ -204,11 +206,11 @@ func (b *builder) addEffect(m *runs.Moment) {
 		Record:  m.Seq,
 		What:    Other,
 		Name:    m.Effect,
-		Start:   b.at(m.Time.Add(-m.Took)),
-		End:     b.at(m.Time),
-		First:   milliseconds(m.Timing.First),
+		Start:   b.placeTime(m.Time.Add(-m.Took)),
+		End:     b.placeTime(m.Time),
+		First:   toMilliseconds(m.Timing.First),
 		Retries: m.Timing.Retries,
-		Waited:  milliseconds(m.Timing.Waited),
+		Waited:  toMilliseconds(m.Timing.Waited),
 		Failed:  m.Kind == journal.KindFailure || m.Failure != "",
 	}
 	switch {
@@ -243,8 +245,8 @@ func (b *builder) addEffect(m *runs.Moment) {
 	b.addSpan(s, m.Node, path)
 }
 
-// milliseconds returns a duration as charts have it.
-func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+// toMilliseconds returns a duration as charts have it.
+func toMilliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 // addSpan adds a span to its lane, and to its part of the journal.
 func (b *builder) addSpan(s *Span, path, inPart string) {
@@ -342,8 +344,8 @@ func (b *builder) listLanes() []Lane {
 // leastFold is how long nothing must have worked for a time to be folded, in milliseconds.
 const leastFold = 2000
 
-// fold finds the times in which nothing worked while a question was open, or no process worked on the run.
-func (b *builder) fold() {
+// foldIdle finds the times in which nothing worked while a question was open, or no process worked on the run.
+func (b *builder) foldIdle() {
 	var busy []Fold
 	for _, l := range b.order {
 		for _, s := range l.spans {
@@ -352,8 +354,8 @@ func (b *builder) fold() {
 			}
 		}
 	}
-	busy = join(busy)
-	idle := join(b.idle)
+	busy = joinTimes(busy)
+	idle := joinTimes(b.idle)
 	next := 0
 	for _, f := range idle {
 		for next < len(busy) && busy[next].End <= f.Start {
@@ -378,8 +380,8 @@ func (b *builder) addFold(from, to float64, why string) {
 	}
 }
 
-// join returns times in order in which those that meet are one. Its reason is a question if one of them is.
-func join(list []Fold) (joined []Fold) {
+// joinTimes returns times in order in which those that meet are one. Its reason is a question if one of them is.
+func joinTimes(list []Fold) (joined []Fold) {
 	slices.SortFunc(list, func(x, y Fold) int { return cmp.Compare(x.Start, y.Start) })
 	for _, f := range list {
 		n := len(joined) - 1

@@ -33,11 +33,11 @@ type ModelCalls struct {
 
 // addReply adds the call that a reply answers.
 func (c *Calls) addReply(r flow.Reply) {
-	c.Add(&Calls{Count: 1, Usage: r.Usage, Models: []ModelCalls{{Model: r.Model, Count: 1, Usage: r.Usage}}})
+	c.AddCalls(&Calls{Count: 1, Usage: r.Usage, Models: []ModelCalls{{Model: r.Model, Count: 1, Usage: r.Usage}}})
 }
 
-// Add adds other calls, without their flaws.
-func (c *Calls) Add(o *Calls) {
+// AddCalls adds other calls, without their flaws.
+func (c *Calls) AddCalls(o *Calls) {
 	c.Count += o.Count
 	c.Usage = c.Usage.Add(o.Usage)
 	for _, m := range o.Models {

@@ -58,6 +58,11 @@ type Record struct {
 
 	Distribution
 
+	Beginning
+}
+
+// Beginning says what started a run.
+type Beginning struct {
 	// TraceParent names the span of what started the run, as the header traceparent does.
 	TraceParent string `json:"trace_parent,omitempty"`
 

@@ -99,7 +99,7 @@ func (b *Branch) addRemoteCalls(calls *Calls, inside bool) {
 	for _, c := range b.Children {
 		remote := inside || c.Run != ""
 		if remote {
-			calls.Add(&c.Calls)
+			calls.AddCalls(&c.Calls)
 		}
 		c.addRemoteCalls(calls, remote)
 	}
