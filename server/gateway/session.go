@@ -17,7 +17,7 @@ const (
 
 // A session is what the servers of a store know of a browser that has logged in.
 type session struct {
-	Token string `json:"token"` // the hash of the token that it stands for: without that it is not valid
+	Token string `json:"token"` // the hash of the token that it has the rights of: without that it is not valid
 }
 
 // Sessions are the browser sessions of a store, and the one-time codes that begin them. All servers of the store know

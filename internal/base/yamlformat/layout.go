@@ -206,7 +206,7 @@ func (st *stack) placeComment(lines []line, i int) int {
 	return 0
 }
 
-// hasColumn reports whether an entry stands in a column.
+// hasColumn reports whether an entry has a column.
 func (st *stack) hasColumn(column int) bool {
 	for _, l := range *st {
 		if l.old == column {

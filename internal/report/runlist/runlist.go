@@ -141,7 +141,7 @@ func beginOfIDs(at time.Time) string {
 }
 
 // walkRuns returns the runs that may be wanted, newest first. Where the ids say that all others are older than a filter
-// asks for, it goes on with those whose ids have no time.
+// asks for, it continues with those whose ids have no time.
 func (f *Filter) walkRuns(ctx context.Context, p *app.Process) iter.Seq2[runs.Info, error] {
 	return func(yield func(runs.Info, error) bool) {
 		r := runs.RunRange{Below: f.Below, Status: f.Status, Agent: f.Agent}

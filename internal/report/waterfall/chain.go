@@ -110,7 +110,7 @@ func (c *chain) addSpan(s *Span, lane string, took float64) {
 	c.shares = append(c.shares, &share{lane, s.What, s.Name, took, 1})
 }
 
-// leastTold is how long what is told took, in milliseconds.
+// leastTold is how long the parts of the sentence took, in milliseconds.
 const leastTold = 50
 
 // describeChain returns what the run took so long for, in one sentence: "2.1 of 2.6 s: w48, model m-1".

@@ -136,7 +136,7 @@ func newBuilder(moments []runs.Moment, now time.Time) *builder {
 		return b
 	}
 	b.start = moments[0].Time
-	for i := range moments { // an effect may have begun before the record that is listed first
+	for i := range moments { // an effect may have started before the record that is listed first
 		if began := moments[i].Time.Add(-moments[i].Took); began.Before(b.start) {
 			b.start = began
 		}
@@ -199,7 +199,7 @@ func (b *builder) endOpen() {
 	}
 }
 
-// addEffect adds an effect, or one that has begun.
+// addEffect adds an effect, or one that works.
 func (b *builder) addEffect(m *runs.Moment) {
 	id := graph.ParseEffectID(m.ID)
 	s := &Span{

@@ -13,7 +13,7 @@ import (
 	"raddle.dev/internal/base/strictyaml"
 )
 
-// thing says what a name stands for.
+// thing says what a name means.
 type thing int
 
 const (

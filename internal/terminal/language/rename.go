@@ -159,7 +159,7 @@ func (w *Workspace) findCurrent(d *Document, found Diagnostic) (list []Diagnosti
 	return list
 }
 
-// replaceWord returns the edit that writes another word in the place of a text: of a placeholder its key, of a path its
+// replaceWord returns the edit that writes another word for a text: of a placeholder its key, of a path its
 // last part.
 func replaceWord(t *Text, from int, old, word string) (TextEdit, bool) {
 	to := from + len(old)

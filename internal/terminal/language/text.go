@@ -102,7 +102,7 @@ func (t *Text) Position(offset int) Position {
 // rangeOf returns the range between two indexes of the text.
 func (t *Text) rangeOf(from, to int) Range { return Range{t.Position(from), t.Position(to)} }
 
-// ReplaceRange returns the text with another one in the place of a range.
+// ReplaceRange returns the text with another one for a range.
 func (t *Text) ReplaceRange(r Range, with string) *Text {
 	from, to := t.Offset(r.Start), t.Offset(r.End)
 	if to < from {
