@@ -61,10 +61,9 @@ func TestExtraNoWordIsBroken(t *testing.T) {
 		{"run", "./wrong", "go"}, {"run", "./nothing-of-this-name", "go"}, {"runs", "show", "none-with-this-name"}, {"runs", "cancle"}, {"run"}, {"--nothing"}, {"resume", "last"},
 		{"run", "./dev", "go", "--model", "nothing:of-this-name"}, {"import", "--dry-run"}, {"help", "nothing"}, {"version"}, {"tools", "call", "./dev", "boom", "{}"},
 	}
-	names := []string{""}
-	for _, name := range strings.Fields("run chat resume inbox watch runs agents tools models graph check test replay explain serve studio init doctor config rag mcp login logout import examples try shell events triggers wake schema help memory roles eval dataset chaos info ask acp completion") {
-		names = append(names, name)
-	}
+	const groups = "run chat resume inbox watch runs agents tools models graph check test replay explain serve studio init doctor config rag mcp " +
+		"login logout import examples try shell events triggers wake schema help memory roles eval dataset chaos info ask acp completion"
+	names := append([]string{""}, strings.Fields(groups)...)
 	for _, name := range strings.Fields("ls show history diff blame fork edit prune gc rm cancel message export share import") {
 		names = append(names, "runs "+name)
 	}

@@ -43,7 +43,6 @@ type index struct {
 	nodes    map[string]*yaml.Node // of graph.yaml: the entries by their ids
 	order    []string              // ids in file order
 	root     *yaml.Node
-	stubs    map[string]bool // of a test file: nodes whose outputs write the state; nil: every node's
 }
 
 // addScalar records a scalar as a mention, if the text has it as it is.
