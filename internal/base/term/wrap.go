@@ -73,10 +73,14 @@ func cutWord(text string) (word, rest string) {
 var signs = []string{"-", "*", "•", "●", "▸", "✓", "✗", "✕", "!", "·", "◆", "…", ">"}
 
 // findIndent returns below which column of a line its rest continues, at most below its middle: behind its blanks, a
-// sign or a number, and behind a name that several blanks follow, as in lists and tables.
+// sign or a number, and behind a name that several blanks follow, as in lists and tables. The rest of a line of a
+// difference begins behind its + or -, so that nothing in it looks like a line of its own.
 func findIndent(line string, width int) int {
 	words := strings.TrimLeft(line, " ")
 	indent := len(line) - len(words)
+	if strings.HasPrefix(words, "+") || strings.HasPrefix(words, "-") {
+		indent++
+	}
 	first, rest, found := strings.Cut(words, " ")
 	number := strings.TrimRight(first, ".)")
 	if found && (slices.Contains(signs, first) || number != first && number != "" && strings.Trim(number, "0123456789") == "") {

@@ -23,6 +23,8 @@ func TestWrapText(t *testing.T) {
 		{"long word that fits alone", "    abc 12345678901234567890", "    abc\n12345678901234567890"},
 		{"far right", "                    abcde", "               abcde"},
 		{"wide", "日本語日本語日 日本語", "日本語日本語日\n日本語"},
+		{"added line", "+one two three four -five", "+one two three four\n -five"},
+		{"removed line", "  -one two three four +five", "  -one two three\n   four +five"},
 		{"empty", "\n\n", "\n\n"},
 	} {
 		if got := term.WrapText(c.text, 20); got != c.want {

@@ -78,7 +78,7 @@ func agentReaders() []reader {
 	return []reader{
 		{of: "flow/load.go readFile", name: "graph.yaml", read: load},
 		{of: "flow/load.go readFile", name: "config.yaml", read: load},
-		{of: "flow/kind_script.go checkWorkingDir, flow/script_targets.go findScriptTargets, flow/source.go ReadSource", name: "s.sh", around: map[string]string{"graph.yaml": scriptGraph}, read: load},
+		{of: "flow/kind_script.go readScript, flow/source.go ReadSource", name: "s.sh", around: map[string]string{"graph.yaml": scriptGraph}, read: load},
 		{of: "flow/knowledge_build.go openBase, flow/knowledge_file.go BaseFiles", name: "rag.yaml", around: map[string]string{"config.yaml": "name: a\ndocuments: [d.md]\nembedding_model: keyword\n", "d.md": "text"}, read: load},
 		{of: "internal/storage/attach/attach.go Read", name: "a.txt", read: func(_ *testing.T, dir string) any {
 			f, err := attach.Read(filepath.Join(dir, "a.txt"), "a.txt", 1<<20, true)
@@ -270,6 +270,9 @@ var elsewhere = map[string]string{
 	"internal/proving/chaos/world.go Rehearse":                 "a file that raddle chaos has made itself",
 	"internal/proving/chaos/world.go readEffects":              "files that raddle chaos has made itself",
 	"internal/process/fetchagent/fetchagent.go readArchive":    "the person names the archive, with a limit",
+	"internal/terminal/language/workspace.go readInside":       "TestServerReadsOnlyFilesOfTheAgent in package lspview",
+	"internal/terminal/language/workspace.go readText":         "what raddle check has read, with a limit",
+	"internal/terminal/lspview/lspview.go formatFile":          "the person names the file, with a limit",
 	"internal/terminal/chat/cmd_own.go askForProject":          "beneath the workspace, with a limit",
 	"internal/terminal/moving/source.go readText":              "TestTraps in package moving",
 	"internal/terminal/moving/source.go copyDir":               "TestTraps in package moving",

@@ -5,6 +5,8 @@ import (
 	"context"
 	"strings"
 
+	"github.com/charmbracelet/x/ansi"
+
 	"raddle.dev/internal/base/failure"
 	"raddle.dev/internal/base/term"
 	"raddle.dev/tool/builtin"
@@ -188,7 +190,7 @@ func showHelp(_ context.Context, s *Session, word string) error {
 	if shown == 0 {
 		return failure.NewUsage("see: /help", "no command is about %q", word)
 	}
-	b.WriteString("\n" + s.Screen.Paint(term.Dim, term.WrapText("!COMMAND runs a shell command, !!COMMAND adds its output to your next message, @PATH attaches a file.", max(cols-1, 8))))
+	b.WriteString("\n" + s.Screen.Paint(term.Dim, ansi.Wrap("!COMMAND runs a shell command, !!COMMAND adds its output to your next message, @PATH attaches a file.", max(cols-1, 8), "")))
 	s.Screen.PrintLine(b.String())
 	return nil
 }
@@ -200,8 +202,8 @@ func helpLine(what, text string, wide, cols int) string {
 	if term.TextWidth(line) < cols {
 		return line
 	}
-	wrapped := strings.ReplaceAll(term.WrapText(text, max(cols-7, 8)), "\n", "\n      ")
-	return strings.ReplaceAll(term.WrapText("  "+what, max(cols-1, 8)), "\n", "\n    ") + "\n      " + wrapped
+	wrapped := strings.ReplaceAll(ansi.Wrap(text, max(cols-7, 8), ""), "\n", "\n      ")
+	return strings.ReplaceAll(ansi.Wrap("  "+what, max(cols-1, 8), ""), "\n", "\n    ") + "\n      " + wrapped
 }
 
 // keyHelp lists the keys, for /keys.

@@ -16,6 +16,8 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/charmbracelet/x/ansi"
+
 	"raddle.dev/flow"
 	"raddle.dev/graph"
 	"raddle.dev/internal/base/term"
@@ -346,7 +348,7 @@ func (t *Terminal) warn(text string) {
 // printWrapped writes a text in lines that fit the terminal.
 func (t *Terminal) printWrapped(style term.Style, text string) {
 	cols, _ := t.Screen.Size()
-	for line := range strings.SplitSeq(term.WrapText(term.CleanLine(text), max(cols-1, 8)), "\n") {
+	for line := range strings.SplitSeq(ansi.Wrap(term.CleanLine(text), max(cols-1, 8), ""), "\n") {
 		t.Screen.PrintLine(t.Screen.Paint(style, line))
 	}
 }
@@ -354,7 +356,7 @@ func (t *Terminal) printWrapped(style term.Style, text string) {
 // showMessage writes a message of the person, as it was sent.
 func (t *Terminal) showMessage(text string) {
 	cols, _ := t.Screen.Size()
-	lines := strings.Split(term.WrapText(term.CleanText(strings.TrimRight(text, "\n")), max(cols-3, 10)), "\n")
+	lines := strings.Split(ansi.Wrap(term.CleanText(strings.TrimRight(text, "\n")), max(cols-3, 10), ""), "\n")
 	const most = 20
 	hidden := 0
 	if len(lines) > most {

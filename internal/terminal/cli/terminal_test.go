@@ -82,12 +82,16 @@ func (w *workplace) screen(env []string, args ...string) *screen {
 func (s *screen) await(text string) {
 	s.t.Helper()
 	s.seen.until(s.t, text, func(all string) bool {
-		return strings.Contains(all, text) || strings.Contains(termtest.Render(columns, all), text)
+		shown := termtest.Render(columns, all)
+		return strings.Contains(all, text) || strings.Contains(shown, text) || strings.Contains(joinWords(shown), joinWords(text))
 	})
 	if at := strings.LastIndex(s.seen.String(), text); at >= 0 {
 		s.at = at + len(text)
 	}
 }
+
+// joinWords returns a text in one line: lines for people are broken between words, wherever the edge of a screen is.
+func joinWords(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 // awaitNext waits for a text after what the test has read.
 func (s *screen) awaitNext(text string) {
