@@ -491,7 +491,7 @@ func TestDoctorOnATerminal(t *testing.T) {
 	}
 	s = w.screen(append(env, "TERM=dumb", "OPENAI_API_KEY=sk-wrong-wrong"), "doctor", "--online")
 	s.ends(4, "only lines of text")
-	if text := s.seen.String(); !strings.Contains(text, `✗ reply`) || !strings.Contains(text, `The key of client "openai" (OPENAI_API_KEY) was refused.`) {
+	if text := joinWords(s.seen.String()); !strings.Contains(text, `✗ reply`) || !strings.Contains(text, `The key of client "openai" (OPENAI_API_KEY) was refused.`) {
 		t.Errorf("the terminal shows\n%s", text)
 	}
 }
