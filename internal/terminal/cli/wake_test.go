@@ -5,6 +5,7 @@ package cli_test
 import (
 	"strings"
 	"testing"
+	"time"
 )
 
 // wakeAgents wait for a time: long, not at all long, and at a question that no one answers.
@@ -25,7 +26,7 @@ nodes:
 name: late
 start: ask
 nodes:
-  ask: {type: approval, question: "Send it?", options: [yes, no], routes: {yes: sent, no: kept}, on_other: kept, deadline: 1ms, on_deadline: {answer: no}}
+  ask: {type: approval, question: "Send it?", options: [yes, no], routes: {yes: sent, no: kept}, on_other: kept, deadline: 3s, on_deadline: {answer: no}}
   sent: {type: end, output: "RESULT=sent"}
   kept: {type: end, output: "RESULT=kept"}
 `
@@ -37,6 +38,11 @@ func TestWake(t *testing.T) {
 	for _, agent := range []string{"./long", "./brief", "./late"} {
 		if got := w.run("run", agent); got.code != 5 || !strings.Contains(got.err, "until 20") {
 			t.Errorf("run %s: exit code %d, %s", agent, got.code, got.err)
+		}
+	}
+	for end := time.Now().Add(patience); !strings.Contains(w.listed("inbox"), "(due)"); {
+		if time.Now().After(end) {
+			t.Fatal("the deadline does not come")
 		}
 	}
 	list := w.runs()
