@@ -385,6 +385,7 @@ func TestExtraVisitsAndAuthors(t *testing.T) {
 	b.open(t, "runs/"+run+"?show=state")
 	b.wait(t, `document.querySelector('g[data-node="review_one"] text.visits')?.textContent === "×3"`)
 	b.wait(t, `[...document.querySelectorAll(".keys li")].find((l) => l.innerText.startsWith("total"))?.innerText.includes("written by count at @")`)
+	b.wait(t, `[...document.querySelectorAll(".keys li")].find((l) => l.innerText.startsWith("paragraphs"))?.querySelector(".author a")`)
 	b.do(t, evaluate(`[...document.querySelectorAll(".keys li")].find((l) => l.innerText.startsWith("paragraphs")).querySelector(".author a").click()`))
 	b.wait(t, `location.pathname.includes("@") && !document.querySelector(".keys").innerText.includes("total") && !document.querySelector('g[data-node="review_one"] text.visits')`)
 	b.press(t, "JSON")
