@@ -66,6 +66,7 @@ func TestExtraListOfRuns(t *testing.T) {
 		}
 		return check
 	}
+	b.do(t, chromedp.EmulateViewport(1440, 900))
 	b.open(t, "runs")
 	b.wait(t, has("The cellar is wet", "The login page is blank", "Write about bees", "A tale of ants"))
 	b.wait(t, rows+`[2].innerText.includes("api")`)

@@ -138,7 +138,7 @@ function Filters({ filter }: { filter: RunFilter }) {
       <Choice label="Status" value={filter.status ?? ""} list={statuses} onChange={(status) => set({ status })} />
       <Choice label="Agent" value={filter.agent ?? ""} list={[["", "any agent"], ...names]} onChange={(agent) => set({ agent })} />
       <Choice label="Started" value={filter.last ?? ""} list={times} onChange={(last) => set({ last })} />
-      <Choice label="Started by" value={filter.via ?? ""} list={ways.map(([v, n]) => [v, v ? "by " + n : "by " + n])} onChange={(via) => set({ via })} />
+      <Choice label="Started by" value={filter.via ?? ""} list={ways.map(([v, n]) => [v, "by " + n])} onChange={(via) => set({ via })} />
       <label>
         worked at least
         <input type="number" min="0" step="any" value={filter.seconds ?? ""} onChange={(e) => set({ seconds: e.currentTarget.value })} /> s
