@@ -29,7 +29,7 @@ func TestExtraPagesRecover(t *testing.T) {
 		run := startRun(t, b, "waits", "running")
 		b.do(t, chromedp.EmulateViewport(390, 844))
 		b.open(t, path)
-		shown := fmt.Sprintf(`[...document.querySelectorAll("table.runs tr")].find((r) => r.innerText.includes(%q))?.innerText`, run)
+		shown := fmt.Sprintf(`[...document.querySelectorAll("table.runs tr")].find((r) => r.querySelector("a[href*=\"%s\"]"))?.innerText`, run)
 		if path == "inbox" {
 			shown = `document.querySelector("[data-option='1']")?.innerText`
 		}
