@@ -82,9 +82,9 @@ type Store interface {
 // Adder may be implemented by a Store that can write an entry unless there is one, so that one of
 // several processes has it. The stores of this module do.
 type Adder interface {
-	// AddEntry is PutEntry, but it leaves an entry as it is that is there already. It returns the
-	// entry that the store has then: the one that AddEntry wrote, or the other.
-	AddEntry(ctx context.Context, e Entry, ttl time.Duration) (Entry, error)
+	// AddEntry is PutEntry, but it leaves an entry as it is that is there already: GetEntry says
+	// which one the store has then.
+	AddEntry(ctx context.Context, e Entry, ttl time.Duration) error
 }
 
 // JoinPath returns the namespace with the given parts, from the top. Any text is a part: what a

@@ -39,22 +39,20 @@ func (p *process) PutEntry(ctx context.Context, e Entry, ttl time.Duration) erro
 }
 
 // AddEntry writes an entry unless there is one.
-func (p *process) AddEntry(ctx context.Context, e Entry, ttl time.Duration) (Entry, error) {
+func (p *process) AddEntry(ctx context.Context, e Entry, ttl time.Duration) error {
 	e, err := CheckEntry(e, ttl)
 	if err == nil {
 		err = ctx.Err()
 	}
 	if err != nil {
-		return Entry{}, err
+		return err
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	at := place{e.Namespace, e.Key}
-	if _, ok := p.findLive(at); !ok {
+	if _, ok := p.findLive(place{e.Namespace, e.Key}); !ok {
 		p.writeChecked(e, ttl)
 	}
-	stored := p.entries[at]
-	return stored.cloneEntry(), nil
+	return nil
 }
 
 // writeChecked writes an entry that was checked. The caller must hold mu.

@@ -48,20 +48,12 @@ func (s *Store) PutEntry(ctx context.Context, e memory.Entry, ttl time.Duration)
 }
 
 // AddEntry implements memory.Adder.
-func (s *Store) AddEntry(ctx context.Context, e memory.Entry, ttl time.Duration) (memory.Entry, error) {
+func (s *Store) AddEntry(ctx context.Context, e memory.Entry, ttl time.Duration) error {
 	e, err := memory.CheckEntry(e, ttl)
 	if err != nil {
-		return e, err
+		return err
 	}
-	for {
-		if err := s.writeEntry(ctx, &e, ttl, addEntry+"NOTHING"); err != nil {
-			return memory.Entry{}, err
-		}
-		stored, err := s.GetEntry(ctx, e.Namespace, e.Key)
-		if !errors.Is(err, memory.ErrNotFound) { // it may have expired or been deleted since
-			return stored, err
-		}
-	}
+	return s.writeEntry(ctx, &e, ttl, addEntry+"NOTHING")
 }
 
 // writeEntry executes a statement that writes an entry which was checked, after those that have expired are deleted.

@@ -48,10 +48,15 @@ func (t Table[T]) AddValue(ctx context.Context, key string, v T, life time.Durat
 	if !ok {
 		return stored, errors.New("this store adds no entries")
 	}
-	if e, err = adder.AddEntry(ctx, e, life); err != nil {
-		return stored, err
+	for {
+		if err := adder.AddEntry(ctx, e, life); err != nil {
+			return stored, err
+		}
+		stored, ok, err := t.ReadValue(ctx, key)
+		if ok || err != nil { // it may have expired or been removed since
+			return stored, err
+		}
 	}
-	return stored, t.decodeValue(&e, &stored)
 }
 
 // ReadValue returns a value; ok is false if there is none.

@@ -17,14 +17,11 @@ const memoryPatience = 5 * time.Minute
 // OpenMemory returns the store of values that outlive runs: it is part of the store of runs. If that is not available,
 // calls wait, as the drive of a run does; the drive says so.
 func (a *Archive) OpenMemory() (memory.Store, error) {
-	st, err := a.OpenStore()
-	if err != nil {
-		return nil, err
+	st, err := a.openEntries(memoryPatience)
+	if err == nil && st == nil {
+		err = errors.New("this store keeps runs only")
 	}
-	if m, ok := st.inside().(memory.Store); ok {
-		return patientMemory{m, journal.Patience{Limit: memoryPatience}}, nil
-	}
-	return nil, errors.New("this store keeps runs only")
+	return st, err
 }
 
 // sharedPatience is how long what servers share is waited for when the store is away: someone waits for the answer.
@@ -33,14 +30,23 @@ const sharedPatience = 2 * time.Second
 // OpenShared returns the store of what all servers of the store know. It is that of OpenMemory, but waits only for a
 // moment. What servers share of a store that keeps runs only is in the memory of this process.
 func (a *Archive) OpenShared() (memory.Store, error) {
+	st, err := a.openEntries(sharedPatience)
+	if err == nil && st == nil {
+		st = memory.New()
+	}
+	return st, err
+}
+
+// openEntries returns the store of entries, whose calls wait so long if it is not available; nil: the store keeps none.
+func (a *Archive) openEntries(patience time.Duration) (memory.Store, error) {
 	st, err := a.OpenStore()
 	if err != nil {
 		return nil, err
 	}
 	if m, ok := st.inside().(memory.Store); ok {
-		return patientMemory{m, journal.Patience{Limit: sharedPatience}}, nil
+		return patientMemory{m, journal.Patience{Limit: patience}}, nil
 	}
-	return memory.New(), nil
+	return nil, nil
 }
 
 // A patientMemory is a store that waits while it is not available.
@@ -55,16 +61,12 @@ func (m patientMemory) PutEntry(ctx context.Context, e memory.Entry, ttl time.Du
 }
 
 // AddEntry implements [memory.Adder]. What was added by an attempt with an unknown outcome is what the next one finds.
-func (m patientMemory) AddEntry(ctx context.Context, e memory.Entry, ttl time.Duration) (stored memory.Entry, err error) {
+func (m patientMemory) AddEntry(ctx context.Context, e memory.Entry, ttl time.Duration) error {
 	adder, ok := m.store.(memory.Adder)
 	if !ok {
-		return stored, errors.New("this store adds no entries")
+		return errors.New("this store adds no entries")
 	}
-	err = m.patience.Retry(ctx, func(ctx context.Context) error {
-		stored, err = adder.AddEntry(ctx, e, ttl)
-		return err
-	})
-	return stored, err
+	return m.patience.Retry(ctx, func(ctx context.Context) error { return adder.AddEntry(ctx, e, ttl) })
 }
 
 // GetEntry implements [memory.Store].
