@@ -173,7 +173,7 @@ func (s *source) unquoteScalar(n *yaml.Node, edits *[]edit) {
 	if from >= len(s.text) || s.text[from] != '"' && s.text[from] != '\'' || !plainText().MatchString(n.Value) {
 		return
 	}
-	to := endOfQuoted(s.text, from)
+	to, _ := strictyaml.FindEndOfQuotes(s.text, from)
 	if s.lineOf(to-1) != line || s.text[from+1:max(to-1, from+1)] != n.Value || slices.Contains(otherWords, strings.ToLower(n.Value)) {
 		return
 	}
@@ -194,27 +194,11 @@ func (s *source) closeGap(key, value *yaml.Node, edits *[]edit) {
 	}
 	end := from + len(key.Value)
 	if c := s.text[from]; c == '"' || c == '\'' {
-		end = endOfQuoted(s.text, from)
+		end, _ = strictyaml.FindEndOfQuotes(s.text, from)
 	}
 	if end < to && strings.TrimSpace(s.text[end:to]) == ":" && s.text[end:to] != ": " {
 		*edits = append(*edits, edit{end, to, ": "})
 	}
-}
-
-// endOfQuoted returns the index after the quote that closes the one at an index.
-func endOfQuoted(s string, from int) int {
-	quote := s[from]
-	for i := from + 1; i < len(s); i++ {
-		switch {
-		case s[i] == '\\' && quote == '"':
-			i++
-		case s[i] == quote && quote == '\'' && i+1 < len(s) && s[i+1] == quote:
-			i++
-		case s[i] == quote:
-			return i + 1
-		}
-	}
-	return len(s)
 }
 
 // blockHead matches the head of a block scalar.

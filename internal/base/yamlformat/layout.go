@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v4"
+
+	"raddle.dev/internal/base/strictyaml"
 )
 
 // role is what a line of a file is.
@@ -313,7 +315,8 @@ func (s *source) markLiteral(first int, head string, lines []line) {
 // endOfScalar returns the index after a scalar that is no block.
 func (s *source) endOfScalar(from int, n *yaml.Node) int {
 	if c := s.text[from]; c == '"' || c == '\'' {
-		return endOfQuoted(s.text, from)
+		end, _ := strictyaml.FindEndOfQuotes(s.text, from)
+		return end
 	}
 	to := from
 	for _, word := range strings.Fields(n.Value) {
@@ -338,7 +341,8 @@ func (s *source) endOfFlow(from int) int {
 				return i + 1
 			}
 		case (c == '"' || c == '\'') && strings.ContainsAny(s.text[i-1:i], " [{,:\n"):
-			i = endOfQuoted(s.text, i) - 1
+			end, _ := strictyaml.FindEndOfQuotes(s.text, i)
+			i = end - 1
 		case c == '#' && strings.ContainsAny(s.text[i-1:i], " \n"):
 			end := strings.IndexByte(s.text[i:], '\n')
 			if end < 0 {

@@ -159,13 +159,14 @@ func endOfFlow(text []byte, at int, inside bool) (end int, ok bool) {
 	for i := at; i < len(text); i++ {
 		switch c := text[i]; {
 		case (c == '"' || c == '\'') && (i == at || depth > 0):
-			closing := endOfQuotes(text, i)
-			if closing < 0 {
+			end, closed := strictyaml.FindEndOfQuotes(text, i)
+			if !closed {
 				return 0, false
 			}
-			if i = closing; depth == 0 {
-				return i + 1, true
+			if depth == 0 {
+				return end, true
 			}
+			i = end - 1
 		case c == '[' || c == '{':
 			depth++
 		case c == ']' || c == '}':
@@ -180,22 +181,6 @@ func endOfFlow(text []byte, at int, inside bool) (end int, ok bool) {
 		}
 	}
 	return trimEnd(text, at, len(text)), depth == 0
-}
-
-// endOfQuotes returns the place of the quote that closes a text, or -1.
-func endOfQuotes(text []byte, at int) int {
-	quote := text[at]
-	for i := at + 1; i < len(text); i++ {
-		switch {
-		case text[i] == '\\' && quote == '"':
-			i++
-		case text[i] == quote && quote == '\'' && i+1 < len(text) && text[i+1] == quote:
-			i++
-		case text[i] == quote:
-			return i
-		}
-	}
-	return -1
 }
 
 func trimEnd(text []byte, from, to int) int {

@@ -209,7 +209,8 @@ func (x *index) scalarRange(n *yaml.Node) (from, to int) {
 	}
 	switch s[from] {
 	case '"', '\'':
-		return from, endOfQuoted(s, from)
+		end, _ := strictyaml.FindEndOfQuotes(s, from)
+		return from, end
 	case '|', '>':
 		return from, x.endOfBlock(n.Line - 1)
 	}
@@ -234,22 +235,6 @@ func (x *index) scalarRange(n *yaml.Node) (from, to int) {
 }
 
 func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
-
-// endOfQuoted returns the index after the quote that closes the one at an index, or the end of the text.
-func endOfQuoted(s string, from int) int {
-	quote := s[from]
-	for i := from + 1; i < len(s); i++ {
-		switch {
-		case s[i] == '\\' && quote == '"':
-			i++
-		case s[i] == quote && quote == '\'' && i+1 < len(s) && s[i+1] == quote:
-			i++
-		case s[i] == quote:
-			return i + 1
-		}
-	}
-	return len(s)
-}
 
 // endOfBlock returns the index of the end of a block scalar whose indicator is in a line of the text.
 func (x *index) endOfBlock(line int) int {

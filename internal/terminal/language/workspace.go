@@ -362,7 +362,8 @@ func endOfWord(s string, from int) int {
 			return from + end + 2
 		}
 	case line != "" && (line[0] == '"' || line[0] == '\''):
-		return min(endOfQuoted(s, from), from+len(line))
+		end, _ := strictyaml.FindEndOfQuotes(s, from)
+		return min(end, from+len(line))
 	}
 	for _, end := range []string{": ", " #", ", ", "}", "]"} {
 		if i := strings.Index(line, end); i > 0 {
