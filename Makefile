@@ -37,7 +37,7 @@ UNRACED := ./agent/shape ./cmd/raddle ./docs/guide ./draw ./draw/internal/layere
 	./internal/proving/dataset ./internal/proving/junit ./internal/proving/score ./internal/proving/testcase ./internal/report/overview \
 	./internal/report/question ./internal/report/runlist ./internal/report/story ./internal/report/updates ./internal/report/waterfall ./internal/repository ./internal/storage/attach \
 	./internal/storage/config ./internal/storage/entries ./internal/storage/mail ./internal/storage/runfile ./internal/storage/stores ./internal/storage/storetool \
-	./internal/terminal/console ./internal/terminal/ending ./internal/terminal/frontdoor ./internal/terminal/language ./internal/terminal/manual ./internal/terminal/moving \
+	./internal/terminal/console ./internal/terminal/ending ./internal/terminal/frontdoor ./internal/terminal/helptext ./internal/terminal/language ./internal/terminal/manual ./internal/terminal/moving \
 	./internal/terminal/rolelist ./internal/terminal/runview ./internal/terminal/shareview ./internal/terminal/shellhelp ./internal/terminal/tryout ./internal/testkit/termtest \
 	./internal/testkit/testneed ./llm ./llm/anthropic ./llm/gemini ./rag/keyword ./rag/split ./tool ./tool/declare
 

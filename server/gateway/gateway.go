@@ -241,7 +241,7 @@ func (g *Gateway) serveCaller(w http.ResponseWriter, r *http.Request) {
 		g.refuseStranger(w, r, "expired-token", "the token has expired: raddle serve token add makes another one")
 		return
 	case err != nil:
-		g.refuseUnknown(w, r)
+		g.refuseUnknown(w, r, err)
 		return
 	case !ok:
 		g.refuseStranger(w, r, "no-token", "the request needs the header Authorization: Bearer TOKEN with a token of this server, or a browser that has logged in at "+g.Address()+"/login")

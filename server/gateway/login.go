@@ -95,7 +95,7 @@ func (g *Gateway) logIn(w http.ResponseWriter, r *http.Request) {
 	if body.Code != "" {
 		ok, err := g.sessions.useCode(r.Context(), body.Code)
 		if err != nil {
-			g.refuseUnknown(w, r)
+			g.refuseUnknown(w, r, err)
 			return
 		}
 		if !ok {
@@ -110,7 +110,7 @@ func (g *Gateway) logIn(w http.ResponseWriter, r *http.Request) {
 			g.refuseLogin(w, r, "expired-token", "the token has expired: raddle serve token add makes another one")
 			return
 		case err != nil:
-			g.refuseUnknown(w, r)
+			g.refuseUnknown(w, r, err)
 			return
 		case !ok:
 			g.refuseLogin(w, r, "wrong-token", "this is not a token of this server")
@@ -121,7 +121,7 @@ func (g *Gateway) logIn(w http.ResponseWriter, r *http.Request) {
 	}
 	cookie, err := g.sessions.startSession(r.Context(), hash)
 	if err != nil {
-		g.refuseUnknown(w, r)
+		g.refuseUnknown(w, r, err)
 		return
 	}
 	g.removeOpener()
@@ -133,8 +133,9 @@ func (g *Gateway) logIn(w http.ResponseWriter, r *http.Request) {
 // storeAway is what a caller reads whose token cannot be looked up.
 const storeAway = "the store of the server does not answer, so that it cannot look up who you are: try again in a moment"
 
-// refuseUnknown refuses a request of someone whom the store cannot name now.
-func (g *Gateway) refuseUnknown(w http.ResponseWriter, r *http.Request) {
+// refuseUnknown refuses a request of someone whom the store cannot name now. The security log says why.
+func (g *Gateway) refuseUnknown(w http.ResponseWriter, r *http.Request, why error) {
+	g.log.writeUnavailable(r, why)
 	w.Header().Set("Retry-After", server.RetryAfter)
 	g.refuseBody(w, r, http.StatusServiceUnavailable, "store-unavailable", storeAway)
 }

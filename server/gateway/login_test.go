@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -319,6 +320,11 @@ func TestStoreAway(t *testing.T) {
 		if res.StatusCode != c.status || len(res.Cookies()) > 0 || (res.Header.Get("Retry-After") != "") != (c.status == 503) {
 			t.Errorf("%s: %s %s, want %d", name, res.Status, text, c.status)
 		}
+	}
+	if !slices.ContainsFunc(readLog(t, g), func(e SecurityEntry) bool {
+		return e.Code == "store-unavailable" && e.Detail == "no answer"
+	}) {
+		t.Errorf("the security log does not say why: %+v", readLog(t, g))
 	}
 }
 

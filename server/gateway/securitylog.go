@@ -44,7 +44,7 @@ type SecurityEntry struct {
 	Path   string `json:"path,omitempty"`   // without its query
 	Status int    `json:"status,omitempty"` // of the answer
 	Code   string `json:"code,omitempty"`   // why it was refused
-	Detail string `json:"detail,omitempty"` // the scopes of a new token; of a grant, the beginning of the question
+	Detail string `json:"detail,omitempty"` // the scopes of a new token; of a grant, the beginning of the question; why the store did not answer
 
 	Run      string `json:"run,omitempty"`      // of a grant
 	Question string `json:"question,omitempty"` // of a grant: its id
@@ -103,6 +103,11 @@ func (l *securityLog) writeRefusal(r *http.Request, status int, code string) {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusMisdirectedRequest, http.StatusTooManyRequests:
 		l.writeBounded(kindRefusal, newEntry("refused", r, SecurityEntry{Status: status, Code: code}))
 	}
+}
+
+// writeUnavailable writes why the store could not say who the sender of a request is.
+func (l *securityLog) writeUnavailable(r *http.Request, why error) {
+	l.writeBounded(kindRefusal, newEntry("refused", r, SecurityEntry{Status: http.StatusServiceUnavailable, Code: "store-unavailable", Detail: why.Error()}))
 }
 
 // writeFailedLogin writes that a browser could not log in.

@@ -313,16 +313,25 @@ func runServeTokenAdd(ctx context.Context, con *console.Console, p *app.Process,
 	if err != nil {
 		return err
 	}
-	st, err := p.Runs.OpenShared()
+	tokens, err := openTokens(p)
 	if err != nil {
 		return err
 	}
-	token, err := gateway.OpenTokens(p.Dirs.State, st).Add(ctx, args[0], scopes, expires)
+	token, err := tokens.Add(ctx, args[0], scopes, expires)
 	if err != nil {
 		return err
 	}
 	con.Out.PrintExact(token)
 	return nil
+}
+
+// openTokens opens the tokens of the servers of the store, to change them.
+func openTokens(p *app.Process) (*gateway.Tokens, error) {
+	st, err := p.Runs.OpenShared()
+	if err != nil {
+		return nil, err
+	}
+	return gateway.OpenTokens(p.Dirs.State, st), nil
 }
 
 // parseExpiry returns when a token expires: an age from now, or a date, at whose beginning in the time zone of this
@@ -423,9 +432,9 @@ func formatTime(t time.Time, none, layout string) string {
 }
 
 func runServeTokenRm(ctx context.Context, con *console.Console, p *app.Process, _ noOptions, args []string) error {
-	st, err := p.Runs.OpenShared()
+	tokens, err := openTokens(p)
 	if err != nil {
 		return err
 	}
-	return gateway.OpenTokens(p.Dirs.State, st).Remove(ctx, args[0])
+	return tokens.Remove(ctx, args[0])
 }

@@ -129,7 +129,7 @@ it, and go back in it.`,
 	root.SetOut(env.Out)
 	root.SetErr(env.Screen)
 	// The help goes to standard output, because the user asked for it.
-	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { env.Out.PrintText(helptext.FormatHelp(cmd)) })
+	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { env.Out.PrintText(helptext.FormatHelp(cmd, env.Out.Columns())) })
 	root.SetHelpCommand(newHelpCommand(&env.opener))
 	root.SetFlagErrorFunc(flagError)
 	for _, g := range listCommands(env) {

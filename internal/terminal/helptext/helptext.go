@@ -9,15 +9,19 @@ import (
 	"github.com/spf13/pflag"
 
 	"raddle.dev/docs/guide"
+	"raddle.dev/internal/base/term"
 )
 
 // FormatHelp returns a command's help: what it does, how to call it, examples,
-// commands and flags.
-func FormatHelp(cmd *cobra.Command) string {
+// commands and flags. Paragraphs whose lines do not fit into a terminal with that
+// many columns are one line each, which it breaks; 0: it is no terminal.
+func FormatHelp(cmd *cobra.Command, columns int) string {
 	var b strings.Builder
 	b.WriteString(cmd.Short + ".\n")
 	if cmd.Long != "" {
-		b.WriteString("\n" + strings.TrimSpace(cmd.Long) + "\n")
+		for paragraph := range strings.SplitSeq(strings.TrimSpace(cmd.Long), "\n\n") {
+			b.WriteString("\n" + joinLines(paragraph, columns) + "\n")
+		}
 	}
 	if cmd.HasParent() {
 		b.WriteString("\nUsage:\n  " + usageLine(cmd) + "\n")
@@ -45,6 +49,22 @@ func FormatHelp(cmd *cobra.Command) string {
 		b.WriteString("\nraddle COMMAND --help shows the flags of a command, raddle help exit-codes the\nexit codes.\n")
 	}
 	return b.String()
+}
+
+// joinLines returns a paragraph as one line if it has lines that are wider than the terminal. Lines of a list or a table
+// stay as they are.
+func joinLines(paragraph string, columns int) string {
+	wide := false
+	for line := range strings.SplitSeq(paragraph, "\n") {
+		if strings.Contains(line, "  ") || strings.HasPrefix(line, " ") || strings.HasPrefix(line, "- ") {
+			return paragraph
+		}
+		wide = wide || term.TextWidth(line) > columns
+	}
+	if !wide || columns == 0 {
+		return paragraph
+	}
+	return strings.ReplaceAll(paragraph, "\n", " ")
 }
 
 // usageLine returns how a command is called.

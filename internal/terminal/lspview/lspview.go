@@ -85,7 +85,7 @@ func (o *FormatOptions) Run(_ context.Context, con *console.Console, p *app.Proc
 		switch {
 		case err != nil:
 			failed++
-			con.PrintWarning(p.Dirs.ShortPath(path) + ": " + err.Error())
+			con.PrintNote("raddle: %s is left as it is: %v", p.Dirs.ShortPath(path), err)
 		case is:
 			changed++
 			con.Out.PrintText(p.Dirs.ShortPath(path))
