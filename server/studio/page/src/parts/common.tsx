@@ -139,3 +139,40 @@ export function Copy({ text, label }: { text: string; label: string }) {
     </button>
   );
 }
+
+// A Column is the name of a column of a table, and the class of its head.
+export type Column = [name: string, kind?: "number" | "cut"];
+
+// Heads are the heads of the columns of a table.
+export function Heads({ columns }: { columns: Column[] }) {
+  return (
+    <>
+      {columns.map(([name, kind]) => (
+        <th key={name} scope="col" class={kind}>
+          {name}
+        </th>
+      ))}
+    </>
+  );
+}
+
+// View is the part of a list that is seen, in pixels.
+export interface View {
+  top: number;
+  height: number;
+}
+
+// useView returns the part of a list in a box that is seen, and what sets it when the box is scrolled. Until the box is there, its height is the given one.
+export function useView(box: { current: HTMLElement | null }, height: number, isThere = true): [View, (v: View) => void] {
+  const [view, setView] = useState<View>({ top: 0, height });
+  useEffect(() => {
+    const b = box.current;
+    if (!b) return;
+    const update = () => setView({ top: b.scrollTop, height: b.clientHeight });
+    update();
+    const watcher = new ResizeObserver(update);
+    watcher.observe(b);
+    return () => watcher.disconnect();
+  }, [isThere]);
+  return [view, setView];
+}

@@ -2,6 +2,7 @@ import { cost, count, duration, exact, short, visible } from "../format";
 import { failedStatuses } from "../pages/runs";
 import { runsPath } from "../router";
 import type { Totals } from "../types";
+import { Heads } from "./common";
 
 const last = "24h";
 
@@ -24,25 +25,7 @@ export function Day({ totals: t }: { totals: Totals }) {
           <table class="day">
             <thead>
               <tr>
-                <th scope="col">Agent</th>
-                <th scope="col" class="number">
-                  Runs
-                </th>
-                <th scope="col" class="number">
-                  Failed
-                </th>
-                <th scope="col" class="number">
-                  Median
-                </th>
-                <th scope="col" class="number">
-                  p95
-                </th>
-                <th scope="col" class="number">
-                  Tokens
-                </th>
-                <th scope="col" class="number">
-                  Cost
-                </th>
+                <Heads columns={[["Agent"], ["Runs", "number"], ["Failed", "number"], ["Median", "number"], ["p95", "number"], ["Tokens", "number"], ["Cost", "number"]]} />
               </tr>
             </thead>
             <tbody>

@@ -1,6 +1,7 @@
 import { cost, duration, exact } from "../format";
 import { runPath } from "../router";
 import type { RunInfo } from "../types";
+import { Heads } from "./common";
 
 const width = 12;
 const height = 48;
@@ -22,15 +23,7 @@ export function Measures({ runs }: { runs: RunInfo[] }) {
           <table>
             <thead>
               <tr>
-                <th scope="col">Started</th>
-                <th scope="col">Run</th>
-                <th scope="col">Status</th>
-                <th scope="col" class="number">
-                  Time worked
-                </th>
-                <th scope="col" class="number">
-                  Cost
-                </th>
+                <Heads columns={[["Started"], ["Run"], ["Status"], ["Time worked", "number"], ["Cost", "number"]]} />
               </tr>
             </thead>
             <tbody>

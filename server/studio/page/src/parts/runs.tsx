@@ -1,7 +1,7 @@
 import { cost, duration, exact, firstLine, short, visible } from "../format";
 import { runPath } from "../router";
 import type { RunInfo } from "../types";
-import { Ago } from "./common";
+import { Ago, Heads, type Column } from "./common";
 import { Status } from "./status";
 
 // nameRun returns what a person calls a run: the first message of its conversation, its prompt, or else its id.
@@ -30,6 +30,8 @@ export interface Chosen {
   set(run: string, on: boolean): void;
 }
 
+const columns: Column[] = [["Status"], ["Run"], ["Agent"], ["Model", "cut"], ["By", "cut"], ["Tokens", "number"], ["Cost", "number"], ["Worked", "number"], ["Started", "number"]];
+
 // RunTable lists runs, and lets a person select some if chosen is given.
 export function RunTable({ runs, empty, chosen }: { runs: RunInfo[] | undefined; empty: string; chosen?: Chosen }) {
   if (!runs) return null;
@@ -45,27 +47,7 @@ export function RunTable({ runs, empty, chosen }: { runs: RunInfo[] | undefined;
                 <input type="checkbox" aria-label="Select all runs of this page" checked={all} onChange={() => runs.forEach((r) => chosen.set(r.run, !all))} />
               </th>
             )}
-            <th scope="col">Status</th>
-            <th scope="col">Run</th>
-            <th scope="col">Agent</th>
-            <th scope="col" class="cut">
-              Model
-            </th>
-            <th scope="col" class="cut">
-              By
-            </th>
-            <th scope="col" class="number">
-              Tokens
-            </th>
-            <th scope="col" class="number">
-              Cost
-            </th>
-            <th scope="col" class="number">
-              Worked
-            </th>
-            <th scope="col" class="number">
-              Started
-            </th>
+            <Heads columns={columns} />
           </tr>
         </thead>
         <tbody>

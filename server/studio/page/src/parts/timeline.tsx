@@ -2,6 +2,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { duration, exact, since, visible } from "../format";
 import { indexAt } from "../model";
 import type { Moment } from "../types";
+import { useView } from "./common";
 
 const rowHeight = 26;
 const spare = 8;
@@ -47,18 +48,9 @@ function Lane({ m, span }: { m: Moment; span: Span }) {
 // Timeline lists the moments of a run. Only the rows in view are in the page, however many there are.
 export function Timeline({ mark, moments, at, sel, onMove }: { mark: string; moments: Moment[]; at: number | null; sel: number | null; onMove(record: number): void }) {
   const box = useRef<HTMLDivElement>(null);
-  const [view, setView] = useState({ top: 0, height: 600 });
+  const [view, setView] = useView(box, 600);
   const here = indexAt(moments, at);
   const chosen = sel === null ? here : indexAt(moments, sel);
-  useEffect(() => {
-    const b = box.current;
-    if (!b) return;
-    const update = () => setView({ top: b.scrollTop, height: b.clientHeight });
-    update();
-    const watcher = new ResizeObserver(update);
-    watcher.observe(b);
-    return () => watcher.disconnect();
-  }, []);
   useEffect(() => {
     const b = box.current;
     if (!b) return;

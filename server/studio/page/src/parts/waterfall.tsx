@@ -3,7 +3,7 @@ import { get } from "../api";
 import { count, duration, since, visible } from "../format";
 import { Axis, type Bar, type Row, rowsOf } from "../lanes";
 import type { Chart, Moment, Span } from "../types";
-import { Failure, useLoaded, useSettled } from "./common";
+import { Failure, useLoaded, useSettled, useView } from "./common";
 
 const rowHeight = 24;
 const spare = 8;
@@ -60,19 +60,10 @@ export function Waterfall({ run, moments, at, onMove }: { run: string; moments: 
   const [closed, setClosed] = useState(new Set<string>());
   const [window_, setWindow] = useState({ from: 0, length: 1 });
   const [chosen, setChosen] = useState<number | null>(null);
-  const [view, setView] = useState({ top: 0, height: 400 });
   const box = useRef<HTMLDivElement>(null);
+  const [view, setView] = useView(box, 400, !!chart);
   const axis = useMemo(() => (chart ? new Axis(chart, window_.from, window_.length) : undefined), [chart, window_]);
   const rows = useMemo(() => (chart && axis ? rowsOf(chart, axis, { text, failed: only === "failed", critical: only === "critical", closed }) : []), [chart, axis, text, only, closed]);
-  useEffect(() => {
-    const b = box.current;
-    if (!b) return;
-    const update = () => setView({ top: b.scrollTop, height: b.clientHeight });
-    update();
-    const watcher = new ResizeObserver(update);
-    watcher.observe(b);
-    return () => watcher.disconnect();
-  }, [!!chart]);
   const row = rows.findIndex((r) => r.bars.some((b) => b.span.record === chosen));
   useEffect(() => {
     const b = box.current;
