@@ -34,8 +34,8 @@ UNRACED := ./agent/shape ./cmd/raddle ./docs/guide ./draw ./draw/internal/layere
 	./graph/internal/record ./graph/internal/structure ./internal/base/browser ./internal/base/environ ./internal/base/jsonvalue ./internal/base/schema \
 	./internal/base/stats ./internal/base/strictyaml ./internal/base/term/editor ./internal/base/term/markdown ./internal/base/toolschema \
 	./internal/base/wording ./internal/base/yamlformat ./internal/process/agentfile ./internal/process/fetchagent ./internal/process/mcpsetup ./internal/process/owncommand \
-	./internal/proving/dataset ./internal/proving/junit ./internal/proving/score ./internal/proving/testcase ./internal/report/overview \
-	./internal/report/question ./internal/report/runlist ./internal/report/story ./internal/report/updates ./internal/report/waterfall ./internal/repository ./internal/storage/attach \
+	./internal/proving/dataset ./internal/proving/junit ./internal/proving/score ./internal/proving/testcase ./internal/report/crowd ./internal/report/overview \
+	./internal/report/question ./internal/report/runlist ./internal/report/story ./internal/report/updates ./internal/report/versus ./internal/report/waterfall ./internal/repository ./internal/storage/attach \
 	./internal/storage/config ./internal/storage/entries ./internal/storage/mail ./internal/storage/runfile ./internal/storage/stores ./internal/storage/storetool \
 	./internal/terminal/console ./internal/terminal/ending ./internal/terminal/frontdoor ./internal/terminal/helptext ./internal/terminal/language ./internal/terminal/manual ./internal/terminal/moving \
 	./internal/terminal/rolelist ./internal/terminal/runview ./internal/terminal/shareview ./internal/terminal/shellhelp ./internal/terminal/tryout ./internal/testkit/termtest \

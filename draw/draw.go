@@ -34,6 +34,10 @@ type Options struct {
 	// Taken are the edges that a run has followed, by the paths of their nodes.
 	Taken map[[2]string]bool
 
+	// Members are the nodes for which one node of the structure is drawn, by its path. SVG only: data-members has their
+	// paths, one a line.
+	Members map[string][]string
+
 	notesInNames bool // the notes of a run are in the names of nodes
 
 	NoEnds bool // leaves out the dots of start and end; the nodes that run first get a bold outline

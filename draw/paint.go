@@ -1,6 +1,8 @@
 package draw
 
 import (
+	"strings"
+
 	"raddle.dev/graph"
 )
 
@@ -33,12 +35,15 @@ func (p *painter) paintCanvas(c *canvas, x, y int, ground string) {
 
 // newGroup returns the empty group of a vertex. That of a node carries the node's path and kind for
 // pages, and as its tip the title, the name and the description, each of them once.
-func (v vertex) newGroup(class string) group {
+func (p *painter) newGroup(v vertex, class string) group {
 	g := group{class: class}
 	if v.role == roleNode {
 		g.data = []attr{{"data-node", v.path}}
 		if v.info.Kind != "" {
 			g.data = append(g.data, attr{"data-kind", v.info.Kind})
+		}
+		if list := p.o.Members[v.path]; list != nil {
+			g.data = append(g.data, attr{"data-members", strings.Join(list, "\n")})
 		}
 		g.tip = v.displayName()
 		for _, more := range []string{cleanLabel(v.info.Name), cleanLabel(v.info.Doc)} {
@@ -55,7 +60,7 @@ func (v vertex) newGroup(class string) group {
 func (p *painter) paintNode(v vertex, b block, r rect) {
 	s := v.nodeStyle()
 	class := [...]string{"node", "start", "finish", "join"}[v.role]
-	g := v.newGroup(class)
+	g := p.newGroup(v, class)
 	for _, out := range s.form.outlinePaths(r) {
 		g.figs = append(g.figs, figure{path: out, fill: s.fill, stroke: s.stroke, width: lineWidth})
 	}
@@ -130,7 +135,7 @@ func textAt(s textStyle, top pt, color, text string) caption {
 // paintFrame adds the frame around a level, with its title and small words in the upper left
 // corner.
 func (p *painter) paintFrame(v vertex, b block, r rect) {
-	g := v.newGroup("frame")
+	g := p.newGroup(v, "frame")
 	g.figs = []figure{{path: roundRect(r, frameRound, frameRound), fill: frameFill, stroke: frameLine, width: lineWidth}}
 	if v.first {
 		g.figs[0].width = boldWidth

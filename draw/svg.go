@@ -20,7 +20,7 @@ import (
 const fontFamily = "Go, 'Segoe UI', 'Helvetica Neue', Helvetica, Arial, sans-serif"
 
 // WriteSVG writes s as a picture. Nodes carry data-node (the names from the outermost graph on, with slashes) and
-// data-kind, edges data-from and data-to, for pages that refer to them.
+// data-kind, edges data-from and data-to, for pages that refer to them, and data-members as in [Options].
 // With the theme [Auto] the picture holds the light colours and a style that replaces them where
 // the page is dark.
 func WriteSVG(w io.Writer, s graph.Structure, o Options) error {

@@ -41,6 +41,7 @@ type AgentDetail struct {
 
 type pictureInput struct {
 	AgentPath
+	Folding
 	Theme string `query:"theme" enum:"light,dark,auto" default:"auto"`
 }
 
@@ -144,7 +145,9 @@ func (h *handler) drawAgent(_ context.Context, in *pictureInput) (*raw, error) {
 	}
 	defer func() { _ = a.Close() }()
 	var b bytes.Buffer
-	err = draw.Write(&b, "svg", a.Picture(), draw.Options{Theme: draw.Theme(in.Theme)})
+	o := draw.Options{Theme: draw.Theme(in.Theme)}
+	s := in.foldPicture(a.Picture(), &o)
+	err = draw.Write(&b, "svg", s, o)
 	return &raw{"image/svg+xml", b.Bytes()}, err
 }
 

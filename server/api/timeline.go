@@ -13,7 +13,9 @@ import (
 	"raddle.dev/flow"
 	"raddle.dev/graph"
 	"raddle.dev/graph/journal"
+	"raddle.dev/internal/process/provider"
 	"raddle.dev/internal/proving/replay"
+	"raddle.dev/internal/report/crowd"
 	"raddle.dev/internal/report/overview"
 	"raddle.dev/internal/report/story"
 	"raddle.dev/internal/report/waterfall"
@@ -37,6 +39,7 @@ type Moment struct {
 	Tried  int       `json:"retries,omitempty" doc:"of an effect: how often it was tried again"`
 	Effect string    `json:"effect,omitempty" enum:"reply,call,search,script,other" doc:"what an effect is"`
 	Tokens int       `json:"tokens,omitempty" doc:"of a reply"`
+	Cost   *float64  `json:"cost_usd,omitempty" doc:"of a reply, in US dollars; absent: the price is not known"`
 	Status string    `json:"status,omitempty" doc:"of a call: as in tool_calls of the run; of an end: that of the run; failed: a node, an agent or an item has failed, also if the run continued"`
 	Failed []string  `json:"failed,omitempty" doc:"places of what has failed with it: of nodes, agents, items of maps and tools, each as often as it failed"`
 }
@@ -56,7 +59,6 @@ type MomentDetail struct {
 	Refused   string          `json:"refused,omitempty"`
 	Reasoning string          `json:"reasoning,omitempty" doc:"of the model before its reply, as far as its provider shows it"`
 	Output    string          `json:"output,omitempty" doc:"what a script has written"`
-	Cost      *float64        `json:"cost_usd,omitempty" doc:"of a reply, in US dollars; absent: the price is not known"`
 	Reason    string          `json:"reason,omitempty" doc:"of an end: why the run stopped"`
 }
 
@@ -78,9 +80,27 @@ type recordInput struct {
 
 type runPictureInput struct {
 	RunPath
+	Folding
 	At    int64  `query:"at" minimum:"0" doc:"number of a record; 0: the newest"`
 	Plain bool   `query:"plain" doc:"the picture of the agent, without what the run did"`
 	Theme string `query:"theme" enum:"light,dark,auto" default:"auto"`
+}
+
+// Folding says which parts of a picture are folded.
+type Folding struct {
+	Fold   bool     `query:"fold" doc:"draw nodes that are alike as one, and close graphs inside of nodes if the picture is large; data-members of a node are then those that it is drawn for"`
+	Open   []string `query:"open,explode" maxItems:"1000" doc:"with fold: data-node of nodes that stay open"`
+	Closed []string `query:"closed,explode" maxItems:"1000" doc:"with fold: data-node of nodes whose graphs are closed"`
+}
+
+// foldPicture folds the structure of a picture if a client asks for it. A run that is drawn into the picture needs all
+// of its nodes.
+func (in *Folding) foldPicture(s graph.Structure, o *draw.Options) graph.Structure {
+	if !in.Fold || o.Run != nil {
+		return s
+	}
+	s, o.Members = crowd.Fold(s, crowd.View{Open: in.Open, Closed: in.Closed})
+	return s
 }
 
 // addTimeline adds the operations that show a run moment by moment.
@@ -104,14 +124,10 @@ func (h *handler) addTimeline() {
 
 // A describer makes moments of the records of one run.
 type describer struct {
+	models *provider.Resolver
 	words  *story.Describer
 	places *story.Places
 	at     map[string]string // places by path: finding one takes a search
-}
-
-// newDescriber returns what describes a run whose agent has this picture.
-func newDescriber(d *runs.Detail, moments []runs.Moment, picture *graph.Structure) *describer {
-	return &describer{words: story.NewDescriber(moments, &d.Info), places: story.NewPlaces(picture), at: map[string]string{}}
 }
 
 // findPlace returns the place of a node in a frame, "" if the picture does not show it.
@@ -153,6 +169,9 @@ func (d *describer) describe(m *runs.Moment) Moment {
 	case m.Reply != nil:
 		out.Effect = "reply"
 		out.Tokens = m.Reply.Usage.Input + m.Reply.Usage.Output
+		if cost, known := d.models.UsageCost(m.Reply.Model, m.Reply.Usage); known {
+			out.Cost = &cost
+		}
 	case m.Call != nil:
 		out.Effect = "call"
 		out.Status = m.Call.Status
@@ -174,7 +193,12 @@ func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 
 // describeStory returns what describes moments of a run.
 func (h *handler) describeStory(ctx context.Context, d *runs.Detail, moments []runs.Moment) *describer {
 	picture := overview.PictureOf(ctx, h.process, d, moments)
-	return newDescriber(d, moments, &picture.Structure)
+	return &describer{
+		models: h.process.Models,
+		words:  story.NewDescriber(moments, &d.Info),
+		places: story.NewPlaces(&picture.Structure),
+		at:     map[string]string{},
+	}
 }
 
 func (h *handler) listMoments(ctx context.Context, in *timelineInput) (*body[Timeline], error) {
@@ -231,11 +255,6 @@ func (h *handler) showMoment(ctx context.Context, in *recordInput) (*body[Moment
 	}
 	out := MomentDetail{Moment: words.describe(m), Keys: m.Keys, Reply: m.Reply, Asks: m.Asks, Call: m.Call, Search: m.Search,
 		FirstMS: milliseconds(m.Timing.First), WaitedMS: milliseconds(m.Timing.Waited), Question: m.Question, Answer: m.Answer, Refused: m.Refused, Reason: flow.PlainReason(m.Reason), Reasoning: m.Reasoning, Output: m.Output}
-	if m.Reply != nil {
-		if cost, known := h.process.Models.UsageCost(m.Reply.Model, m.Reply.Usage); known {
-			out.Cost = &cost
-		}
-	}
 	return &body[MomentDetail]{out}, nil
 }
 
@@ -284,6 +303,6 @@ func (h *handler) drawRun(ctx context.Context, in *runPictureInput) (*raw, error
 		story.AddRun(&o, &s, v.Detail, moments)
 	}
 	var b bytes.Buffer
-	err = draw.Write(&b, "svg", s, o)
+	err = draw.Write(&b, "svg", in.foldPicture(s, &o), o)
 	return &raw{"image/svg+xml", b.Bytes()}, err
 }

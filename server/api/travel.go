@@ -18,6 +18,7 @@ import (
 	"raddle.dev/graph/history"
 	"raddle.dev/internal/base/jsonvalue"
 	"raddle.dev/internal/process/app"
+	"raddle.dev/internal/report/versus"
 	"raddle.dev/internal/storage/runfile"
 	"raddle.dev/internal/storage/runs"
 	"raddle.dev/server"
@@ -62,6 +63,11 @@ type diffInput struct {
 	RunPath
 	A string `query:"a" required:"true" doc:"number of a record of the run, or RUN@N"`
 	B string `query:"b" doc:"as a; absent: the current state of the run"`
+}
+
+type compareInput struct {
+	RunPath
+	With string `query:"with" required:"true" doc:"id of another run"`
 }
 
 type blameInput struct {
@@ -142,6 +148,7 @@ func (h *handler) addTravel() {
 func (h *handler) addStates() {
 	add(h, operation{http.MethodGet, "/runs/{id}/state", "read-state", "Read the state of a run at a record", server.ScopeRead, 0}, h.readState)
 	add(h, operation{http.MethodGet, "/runs/{id}/diff", "compare-states", "Compare the states of two points", server.ScopeRead, 0}, h.compareStates)
+	add(h, operation{http.MethodGet, "/runs/{id}/comparison", "compare-runs", "Compare two runs: where they part, what their nodes took and cost, and what the difference comes from", server.ScopeRead, 0}, h.compareRuns)
 	add(h, operation{http.MethodGet, "/runs/{id}/blame", "blame-keys", "Show what wrote the keys of a state", server.ScopeRead, 0}, h.blameKeys)
 }
 
@@ -188,6 +195,15 @@ func (h *handler) compareStates(ctx context.Context, in *diffInput) (*body[Diffe
 	}
 	from, to, changes, err := h.process.Runs.DiffPoints(ctx, name(in.A), name(in.B))
 	return &body[Difference]{Difference{from, to, append([]runs.Change{}, changes...)}}, err
+}
+
+// compareRuns compares two runs. A read of either costs what its journal does.
+func (h *handler) compareRuns(ctx context.Context, in *compareInput) (*body[*versus.Comparison], error) {
+	a, b, err := versus.ReadPair(ctx, h.process.Runs, in.ID, in.With)
+	if err != nil {
+		return nil, err
+	}
+	return &body[*versus.Comparison]{versus.Compare(a, b, h.process.Models.UsageCost)}, nil
 }
 
 func (h *handler) blameKeys(ctx context.Context, in *blameInput) (*body[[]Author], error) {

@@ -267,7 +267,7 @@ func TestExtraPagesAreAccessible(t *testing.T) {
 		{"run", "runs/" + run, `document.querySelector(".picture svg") && document.querySelector("form.question") && document.querySelector(".detail")`},
 		{"state", "runs/" + run + "?show=state", `document.querySelector(".keys li .author")`},
 		{"result", "runs/" + run + "?show=result", `document.querySelector("#details .detail")`},
-		{"fork", "runs/" + run + "?beside=" + run + "@3", `document.querySelectorAll(".picture svg").length === 2 && document.querySelector(".pair section .row")`},
+		{"fork", "runs/" + run + "?beside=" + run + "@3", `document.querySelectorAll(".pair .sheet svg").length === 2 && document.querySelector(".pair section .row") && document.querySelector(".told")`},
 		{"new", "chat/triage", `document.querySelector("#message")`},
 	} {
 		for _, scheme := range []string{"light", "dark"} {

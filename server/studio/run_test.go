@@ -86,7 +86,7 @@ func TestExtraForkWithBreaksAndResult(t *testing.T) {
 	run := startRun(t, b, "letters", "done")
 	status := func(want string) {
 		t.Helper()
-		b.wait(t, fmt.Sprintf(`document.querySelector("main .status")?.innerText.includes(%q)`, want))
+		b.wait(t, fmt.Sprintf(`(document.querySelector('[aria-label="Run B"] .status') ?? document.querySelector("main .status"))?.innerText.includes(%q)`, want))
 	}
 	b.open(t, "runs/"+run+"@1")
 	b.click(t, `g[data-node="sum"]`)
@@ -153,7 +153,7 @@ func TestExtraForkWithTemplate(t *testing.T) {
 		}
 	}
 	b.press(t, "Fork")
-	b.wait(t, fmt.Sprintf(`location.pathname !== "/runs/%s" && !location.pathname.includes("@") && document.querySelector("main .status")?.innerText.includes("done")`, run))
+	b.wait(t, fmt.Sprintf(`location.pathname !== "/runs/%s" && !location.pathname.includes("@") && (document.querySelector('[aria-label="Run B"] .status') ?? document.querySelector("main .status"))?.innerText.includes("done")`, run))
 	fork := read[string](t, b, `location.pathname.split("/").at(-1)`)
 	b.open(t, "runs/"+fork+"?show=result")
 	b.waitText(t, "Prompt template of title, changed in this run")

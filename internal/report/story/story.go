@@ -555,3 +555,11 @@ func (s *Describer) DescribeMoments(moments []runs.Moment, paint func(term.Style
 	}
 	return b.String()
 }
+
+// FormatMilliseconds returns a time in milliseconds, for people: those below a second as a whole number of them.
+func FormatMilliseconds(ms float64) string {
+	if ms < 950 {
+		return fmt.Sprintf("%.0f ms", ms)
+	}
+	return FormatSeconds(time.Duration(ms * float64(time.Millisecond)))
+}

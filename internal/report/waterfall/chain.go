@@ -2,10 +2,8 @@ package waterfall
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"raddle.dev/internal/base/wording"
 	"raddle.dev/internal/report/story"
@@ -121,14 +119,14 @@ func (c *chain) describeChain(worked float64) string {
 		if s.took < leastTold || len(told) == 2 || len(told) == 1 && s.took < worked/5 {
 			break
 		}
-		took := formatTime(s.took)
+		took := story.FormatMilliseconds(s.took)
 		if len(told) == 0 {
 			took = formatPart(s.took, worked)
 		}
 		told = append(told, took+": "+s.describeShare())
 	}
 	if c.asked >= leastFold {
-		told = append(told, formatTime(c.asked)+" more: questions were open")
+		told = append(told, story.FormatMilliseconds(c.asked)+" more: questions were open")
 	}
 	return strings.Join(told, "; ")
 }
@@ -151,17 +149,9 @@ func (s *share) describeShare() string {
 	return text
 }
 
-// formatTime returns milliseconds for people.
-func formatTime(ms float64) string {
-	if ms < 950 {
-		return fmt.Sprintf("%.0f ms", ms)
-	}
-	return story.FormatSeconds(time.Duration(ms * float64(time.Millisecond)))
-}
-
 // formatPart returns a part of a time, with the unit once: "2.1 of 2.6 s".
 func formatPart(part, all float64) string {
-	x, y := formatTime(part), formatTime(max(part, all))
+	x, y := story.FormatMilliseconds(part), story.FormatMilliseconds(max(part, all))
 	for _, unit := range []string{" s", " ms"} {
 		if short, ok := strings.CutSuffix(x, unit); ok && strings.HasSuffix(y, unit) {
 			return short + " of " + y

@@ -11,6 +11,7 @@ import (
 	"raddle.dev/internal/base/wording"
 	"raddle.dev/internal/process/app"
 	"raddle.dev/internal/report/story"
+	"raddle.dev/internal/report/versus"
 	"raddle.dev/internal/storage/runs"
 	"raddle.dev/internal/terminal/console"
 )
@@ -18,9 +19,10 @@ import (
 func newRunsDiffCommand(op *opener) *cobra.Command {
 	return newOutputCommand(op, "write the differences as `FORMAT`: text or json", runRunsDiff, &cobra.Command{
 		Use:   "diff RUN[@N] [RUN[@N]]",
-		Short: "Compare the state of two checkpoints, or of two runs",
+		Short: "Compare the state of two checkpoints, or two runs",
 		Long: `RUN@N is a checkpoint of a run, as "raddle runs show" lists them; RUN alone is the current state of the run.
-With one argument, RUN@N is compared with the current state, and RUN with its own start.`,
+With one argument, RUN@N is compared with the current state, and RUN with its own start.
+Of two runs, raddle also says where they part, and what the difference in time and cost comes from. The first one is A.`,
 		Example: `  raddle runs diff last@3
   raddle runs diff last@3 last@7
   raddle runs diff last last~1`,
@@ -38,12 +40,23 @@ func runRunsDiff(ctx context.Context, con *console.Console, p *app.Process, opts
 	if err != nil {
 		return err
 	}
+	comparison, err := compareRuns(ctx, p, was, is)
+	if err != nil {
+		return err
+	}
 	if opts.output == console.FormatJSON {
 		return con.PrintJSON(struct {
-			From    runs.Point    `json:"from"`
-			To      runs.Point    `json:"to"`
-			Changes []runs.Change `json:"changes"`
-		}{was, is, changes})
+			From       runs.Point         `json:"from"`
+			To         runs.Point         `json:"to"`
+			Changes    []runs.Change      `json:"changes"`
+			Comparison *versus.Comparison `json:"comparison,omitempty"` // of two runs
+		}{was, is, changes, comparison})
+	}
+	if comparison != nil {
+		con.PrintNote("raddle: A is %s, B is %s: %s", was, is, comparison.Text)
+		if s := comparison.First; s != nil {
+			con.PrintNote("raddle: first difference%s: %s", s.At(), s.Text)
+		}
 	}
 	differences := "no differences"
 	if len(changes) > 0 {
@@ -54,6 +67,18 @@ func runRunsDiff(ctx context.Context, con *console.Console, p *app.Process, opts
 		con.Out.PrintText(story.FormatChange(&c, con.Out.Colors))
 	}
 	return nil
+}
+
+// compareRuns compares what two runs did up to two points; nil: they are points of one run.
+func compareRuns(ctx context.Context, p *app.Process, was, is runs.Point) (*versus.Comparison, error) {
+	if was.Run == is.Run {
+		return nil, nil
+	}
+	a, b, err := versus.ReadPair(ctx, p.Runs, was.String(), is.String())
+	if err != nil {
+		return nil, err
+	}
+	return versus.Compare(a, b, p.Models.UsageCost), nil
 }
 
 // diffPoints returns the two points that diff compares.

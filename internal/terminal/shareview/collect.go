@@ -87,7 +87,11 @@ func (c *collector) addAll(ctx context.Context) error {
 	if err := json.Unmarshal(text, &line); err != nil {
 		return err
 	}
-	for _, path := range []string{"", "/waterfall", "/picture.svg?plain=true&theme=light", "/picture.svg?plain=true&theme=dark"} {
+	paths := []string{"", "/waterfall"}
+	for _, theme := range []string{"light", "dark"} {
+		paths = append(paths, "/picture.svg?plain=true&fold=true&theme="+theme, "/picture.svg?plain=true&theme="+theme)
+	}
+	for _, path := range paths {
 		if _, err := c.addAnswer(ctx, path); err != nil {
 			return err
 		}

@@ -148,6 +148,16 @@ export interface Chunk {
   text: string;
 }
 
+export interface Comparison {
+  a: Side;
+  b: Side;
+  first?: Split; // where they part; absent: all that both have recorded is the same
+  nodes: NodeWork[]; // what each node took and cost, in the order of the first run, then of the second
+  pairs: RecordPair[]; // records of both runs that are about the same, ascending in both
+  since?: number; // of a fork and the run that it was copied from: the record of that run behind which both are compared
+  text: string; // what differs and where it comes from, in one sentence
+}
+
 export interface Conversation {
   agent: string;
   due?: string;
@@ -387,6 +397,7 @@ export interface ModelTotals {
 }
 
 export interface Moment {
+  cost_usd?: number; // of a reply, in US dollars; absent: the price is not known
   effect?: "reply" | "call" | "search" | "script" | "other"; // what an effect is
   failed?: string[]; // places of what has failed with it: of nodes, agents, items of maps and tools, each as often as it failed
   from?: string[]; // of a step: places of the nodes that ran
@@ -444,6 +455,12 @@ export interface NodeInfo {
   kind?: string;
   name: string;
   title?: string;
+}
+
+export interface NodeWork {
+  a: Work;
+  b: Work;
+  node: string; // path, without the numbers of items; empty: the run itself
 }
 
 export interface OpenQuestion {
@@ -633,6 +650,11 @@ export interface Record {
   workspace: string;
 }
 
+export interface RecordPair {
+  a: number; // number of the record of the first run
+  b: number; // that of the second
+}
+
 export interface RemoteInput {
   agent: string;
   branch?: Branch;
@@ -778,6 +800,18 @@ export interface SeenFile {
   stamp?: string;
 }
 
+export interface Side {
+  agent: string;
+  calls: number; // recorded replies of models
+  cost_usd: number | null; // of the replies whose price is known; null: of none
+  output?: string; // what it has returned
+  reason?: string; // why it failed
+  run: string;
+  status: string;
+  tokens: number;
+  worked_ms: number;
+}
+
 export interface Slow {
   first_seconds?: number;
   name: string;
@@ -818,6 +852,13 @@ export interface Spent {
   slowest: Slow[] | null;
   tool_seconds: number;
   untimed: number;
+}
+
+export interface Split {
+  a?: number; // number of the record of the first run; absent: it has none
+  b?: number; // that of the second
+  node?: string; // path of the node
+  text: string; // what differs, in words
 }
 
 export interface StartBody {
@@ -942,4 +983,16 @@ export interface Variable {
   default?: string;
   description: string;
   name: string;
+}
+
+export interface Work {
+  cost_usd: number;
+  failed: number;
+  models?: string[];
+  record?: number; // number of its first record; absent: it did nothing
+  retries: number;
+  tokens: number;
+  took_ms: number; // its requests, calls, searches and scripts, added up
+  visits: number;
+  written: number; // tokens of its replies
 }

@@ -9,7 +9,7 @@ import { LateAnswers } from "./parts/late";
 import { Chat } from "./pages/chat";
 import { Home } from "./pages/home";
 import { Inbox } from "./pages/inbox";
-import { RunPage } from "./pages/run";
+import { RunPage } from "./pages/pair";
 import { Runs } from "./pages/runs";
 import { Palette } from "./parts/palette";
 import { exact } from "./format";

@@ -4,7 +4,7 @@ import type { Moment } from "./types";
 export type NodeStatus = "done" | "running" | "waiting" | "failed";
 
 // NodeLook is how a node looks. stuck: it has failed, and has not started again since; fails counts its failures, and those of its agents, items and calls.
-interface NodeLook {
+export interface NodeLook {
   status: NodeStatus;
   visits: number;
   fails: number;
@@ -13,8 +13,15 @@ interface NodeLook {
 
 export interface Look {
   nodes: Map<string, NodeLook>;
-  edges: Set<string>; // "from to" by place
+  edges: Set<string>; // two places on two lines
   items: Map<string, Items>; // of maps, by place
+  spent: Map<string, Spent>; // on effects, by place
+}
+
+// Spent is how long effects have worked, in milliseconds, and what they cost in US dollars as far as the prices are known.
+export interface Spent {
+  ms: number;
+  usd: number;
 }
 
 // Items is how far a map is.
@@ -40,7 +47,7 @@ export class Looks {
   private readonly saved: Fold[] = []; // the fold before moment i * savedEvery
 
   constructor(private readonly moments: Moment[]) {
-    const fold: Fold = { nodes: new Map(), edges: new Set(), items: new Map(), frames: new Map(), stopped: [] };
+    const fold: Fold = { nodes: new Map(), edges: new Set(), items: new Map(), spent: new Map(), frames: new Map(), stopped: [] };
     moments.forEach((m, i) => {
       if (i % savedEvery === 0) this.saved.push(copyFold(fold));
       addMoment(fold, m);
@@ -63,7 +70,7 @@ function copyFold(f: Fold): Fold {
   const items = new Map([...f.items].map(([place, n]) => [place, { ...n }]));
   const frames = new Map([...f.frames].map(([path, n]) => [path, { ...n }]));
   for (const [path, n] of f.frames) for (const [place, shown] of f.items) if (n === shown) items.set(place, frames.get(path)!); // one object is both
-  return { nodes: new Map([...f.nodes].map(([place, n]) => [place, { ...n }])), edges: new Set(f.edges), items, frames, stopped: f.stopped };
+  return { nodes: new Map([...f.nodes].map(([place, n]) => [place, { ...n }])), edges: new Set(f.edges), items, spent: new Map([...f.spent].map(([place, s]) => [place, { ...s }])), frames, stopped: f.stopped };
 }
 
 // addMoment adds a moment to a fold.
@@ -87,6 +94,10 @@ function addMoment(f: Fold, m: Moment): void {
     n.stuck = true;
     n.status = "failed";
   }
+  if (m.place && (m.took_ms || m.cost_usd)) {
+    const s = f.spent.get(m.place) ?? { ms: 0, usd: 0 };
+    f.spent.set(m.place, { ms: s.ms + (m.took_ms ?? 0), usd: s.usd + (m.cost_usd ?? 0) });
+  }
   if (m.kind === "end") f.stopped = m.failed ?? [];
   if (m.kind === "claim") {
     f.stopped.forEach(start);
@@ -101,7 +112,7 @@ function addMoment(f: Fold, m: Moment): void {
     for (const from of m.from ?? []) {
       set(from, "done");
       node(from).visits++;
-      for (const to of m.next ?? []) f.edges.add(from + " " + to);
+      for (const to of m.next ?? []) f.edges.add(from + "\n" + to);
     }
   }
   if (stepKinds.has(m.kind)) {

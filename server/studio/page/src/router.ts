@@ -38,8 +38,10 @@ export function parse(url: URL): Route {
   }
   if (first === "agents" && second) return { page: "agent", agent: second };
   if (first === "runs" && second) {
-    const [run = "", at] = second.split("@");
-    return readPlace(run, at, url.searchParams);
+    const [both = "", at] = second.split("@");
+    const [first = "", other] = both.split("...");
+    if (other) url.searchParams.set("beside", first);
+    return readPlace(other || first, at, url.searchParams);
   }
   if (first === "chat" && second) return { page: "chat", agent: second, session: third ?? "" };
   return { page: "unknown" };
@@ -64,16 +66,18 @@ export function go(path: string, replace = false): void {
   route.value = parse(url);
 }
 
-// runPath returns the address of a moment of a run, beside a moment of another one if that is given as RUN@N. view is waterfall, or "" for rows.
+// runPath returns the address of a moment of a run, next to another one, or a moment RUN@N of it, if that is given. view is waterfall, or "" for rows.
 export function runPath(run: string, at?: number | null, sel?: number | null, tab?: string, beside?: string, view?: string): string {
   const query = new URLSearchParams();
   if (sel) query.set("record", String(sel));
   if (tab && tab !== "moment") query.set("show", tab);
-  if (beside) query.set("beside", beside);
+  const isPoint = beside?.includes("@");
+  if (beside && isPoint) query.set("beside", beside);
   if (view) query.set("view", view);
   const text = query.toString();
   if (share) return `#${at ? "@" + at : ""}${text ? "?" + text : ""}`;
-  return `runs/${encodeURIComponent(run)}${at ? "@" + at : ""}${text ? "?" + text : ""}`;
+  const first = beside && !isPoint ? encodeURIComponent(beside) + "..." : "";
+  return `runs/${first}${encodeURIComponent(run)}${at ? "@" + at : ""}${text ? "?" + text : ""}`;
 }
 
 // runsPath returns the address of the list of runs that a filter selects, from a cursor on.

@@ -2,7 +2,7 @@
 // otherwise in a page, or has parts that the document does not describe.
 import type * as api from "./api-types";
 
-export type { AgentDetail, Base, Break, Chart, Chunk, Moment, PromptTemplate, Stop, Variable } from "./api-types";
+export type { AgentDetail, Base, Break, Chart, Chunk, Comparison, Difference, Moment, NodeWork, PromptTemplate, Stop, Variable, Work } from "./api-types";
 export type Branch = api.ApiBranch;
 export type Given = api.RunsAnswer;
 export type RunInfo = api.Item;
@@ -13,6 +13,7 @@ export type Sent = api.Request;
 export type NodeFailure = api.Failure;
 export type Span = api.Span;
 export type Spent = api.Spent;
+export type Moments = api.Timeline;
 export type Usage = api.OverviewUsage;
 
 // AgentInfo is an agent of the list, or the detail of one.

@@ -3,7 +3,7 @@ import { get, isAborted, post, Problem, words } from "../api";
 import { cost, count, duration, exact, visible } from "../format";
 import { type Connection, follow, isFinal } from "../live";
 import { Markdown } from "../markdown";
-import { indexAt, Looks } from "../model";
+import { indexAt, type Look, Looks } from "../model";
 import { Replies, type Reply } from "../replies";
 import { Ago, Copy, Dialog, Failure, useLoaded, useSettled } from "../parts/common";
 import { Json } from "../parts/json";
@@ -14,7 +14,7 @@ import { Status } from "../parts/status";
 import { NodeBar, useBreaks } from "../parts/breaks";
 import { Timeline } from "../parts/timeline";
 import { Waterfall } from "../parts/waterfall";
-import { go, route, runPath } from "../router";
+import { route, runPath } from "../router";
 import { share } from "../share";
 import { isShortcut } from "../target";
 import type { Moment, MomentDetail, Run as RunView, NodeFailure, RunPart, Sent, Spent } from "../types";
@@ -104,35 +104,23 @@ function useRun(run: string) {
   return { view, moments, error, missing, connection, replies, reload: () => setRound((n) => n + 1) };
 }
 
-interface Place {
+export interface Place {
   run: string;
   at: number | null;
   sel: number | null;
   tab: string;
 }
 
-// RunPage shows a run at the moment of the address, and beside it the run that it was forked from, if the address says so.
-export function RunPage({ beside, view, ...place }: Place & { beside: string; view: string }) {
-  const show = (v: string) => go(runPath(place.run, place.at, place.sel, place.tab, beside, v), true);
-  const main = <Run {...place} view={beside ? "" : view} {...(beside ? {} : { onView: show })} onGo={(at, sel, tab) => go(runPath(place.run, at, sel, tab, beside, view), true)} />;
-  const [run = "", at] = beside.split("@");
-  if (!run) return main;
-  return (
-    <div class="pair">
-      <Original key={beside} run={run} start={at ? Number(at) : null} />
-      {main}
-    </div>
-  );
+interface RunProps extends Place {
+  view?: string;
+  aside?: string;
+  onView?(view: string): void;
+  onGo(at: number | null, sel: number | null, tab: string): void;
+  onLook?(look: Look, newest: number): void;
 }
 
-// Original is the run that another one was forked from. Its playhead moves by itself.
-function Original({ run, start }: { run: string; start: number | null }) {
-  const [place, setPlace] = useState<Place>({ run, at: start, sel: null, tab: "state" });
-  return <Run {...place} aside onGo={(at, sel, tab) => setPlace({ run, at, sel, tab })} />;
-}
-
-// Run shows one run at any of its moments. aside: the page shows another run too, which has the keys.
-function Run({ run, at, sel, tab, view: how, aside, onView, onGo }: Place & { view?: string; aside?: boolean; onView?(view: string): void; onGo(at: number | null, sel: number | null, tab: string): void }) {
+// Run shows one run at any of its moments. aside is its name on a page that shows another run too and has the keys. onLook gets how it looks at the playhead, and its newest record.
+export function Run({ run, at, sel, tab, view: how, aside, onView, onGo, onLook }: RunProps) {
   const { view, moments, error, missing, connection, replies, reload } = useRun(run);
   const shown = useMemo(() => moments.filter((m) => m.text !== ""), [moments]);
   const looks = useMemo(() => new Looks(moments), [moments]);
@@ -144,6 +132,9 @@ function Run({ run, at, sel, tab, view: how, aside, onView, onGo }: Place & { vi
   const [dialog, setDialog] = useState("");
   const [failure, setFailure] = useState("");
   const newest = shown.at(-1)?.record ?? 0;
+  useEffect(() => {
+    if (moments.length > 0) onLook?.(look, newest);
+  }, [look, newest]);
   const move = (to: number) => {
     setNode({ place: "", kind: "" });
     onGo(to >= newest ? null : to, null, tab);
@@ -174,8 +165,8 @@ function Run({ run, at, sel, tab, view: how, aside, onView, onGo }: Place & { vi
   });
   const Frame = aside ? "section" : "main";
   const Title = aside ? "h2" : "h1";
-  const ofWhich = aside ? " of the original" : "";
-  const mark = aside ? "original-" : ""; // two runs on one page have different ids of elements
+  const ofWhich = aside ? " of " + aside : "";
+  const mark = aside ? aside + "-" : ""; // two runs on one page have different ids of elements
   const final = view && isFinal(view.status);
   const busy = view && ["running", "queued"].includes(view.status);
   if (missing)
@@ -188,10 +179,10 @@ function Run({ run, at, sel, tab, view: how, aside, onView, onGo }: Place & { vi
       </Frame>
     );
   return (
-    <Frame class="run" {...(aside ? { "aria-label": "The original" } : { id: "main" })}>
+    <Frame class="run" {...(aside ? { "aria-label": "Run " + aside } : { id: "main" })}>
       <header class="bar">
         <Title>
-          {share ? (view?.agent ?? "Run") : <a href={"agents/" + encodeURIComponent(view?.agent ?? "")}>{view?.agent ?? "Run"}</a>} <code>{run}</code>
+          {aside && <span class="side">{aside}</span>} {share ? (view?.agent ?? "Run") : <a href={"agents/" + encodeURIComponent(view?.agent ?? "")}>{view?.agent ?? "Run"}</a>} <code>{run}</code>
         </Title>
         {view && <Status status={view.status} />}
         {view?.due && <span class="dim">until {exact(view.due)}</span>}
@@ -230,9 +221,10 @@ function Run({ run, at, sel, tab, view: how, aside, onView, onGo }: Place & { vi
       <Scrubber moments={shown} at={at} onMove={move} />
       <div class={"panes" + (how === "waterfall" ? " charted" : "")}>
         <section class="panel" aria-label={"Picture" + ofWhich}>
-          <Picture path={`runs/${encodeURIComponent(run)}/picture.svg?plain=true`} title={"Graph of the run"} look={look} chosen={node.place || (here?.place ?? "")} breaks={stops.breaks} onNode={(place, kind) => {
+          <Picture path={`runs/${encodeURIComponent(run)}/picture.svg?plain=true`} title={"Graph of the run"} look={look} chosen={node.place || (here?.place ?? "")} breaks={stops.breaks} onNode={({ place, kind, places }) => {
             setNode({ place, kind });
-            const last = shown.filter((m) => m.place === place && (at === null || m.record <= at)).at(-1) ?? shown.find((m) => m.place === place);
+            const isOf = (m: Moment) => m.place !== undefined && places.includes(m.place);
+            const last = shown.filter((m) => isOf(m) && (at === null || m.record <= at)).at(-1) ?? shown.find(isOf);
             if (last) onGo(at, last.record, tab);
           }} />
           {view?.picture?.note && <p class="dim">{visible(view.picture.note)}</p>}

@@ -4,7 +4,7 @@ import { count, exact } from "../format";
 import { isFinal } from "../live";
 import { Dialog, Failure, useLoaded, useSettled } from "../parts/common";
 import { RunTable } from "../parts/runs";
-import { go, route, type RunFilter, runsPath } from "../router";
+import { go, route, type RunFilter, runPath, runsPath } from "../router";
 import { isShortcut } from "../target";
 import type { AgentInfo, Page, RunInfo, RunPage } from "../types";
 
@@ -211,6 +211,7 @@ export function Runs({ filter, after }: { filter: RunFilter; after: string }) {
     return () => removeEventListener("keydown", onKey);
   }, []);
   const filtered = Object.keys(filter).length > 0;
+  const [earlier, later] = selected.map((r) => r.run).sort(); // ids begin with the time of the start
   return (
     <main id="main" class="wide">
       <div class="bar">
@@ -220,6 +221,11 @@ export function Runs({ filter, after }: { filter: RunFilter; after: string }) {
       <Filters filter={filter} />
       <div class="selection" role="group" aria-label="Selected runs">
         <span role="status">{report || (selected.length > 0 ? `${selected.length} selected` : list.value ? "" : "Searching …")}</span>
+        {selected.length === 2 && (
+          <a class="button" href={runPath(later!, null, null, "", earlier)}>
+            Compare
+          </a>
+        )}
         {selected.length > 0 &&
           actions.map((a) => (
             <button key={a.name} type="button" disabled={!selected.some(a.takes)} onClick={() => (setReport(""), setFailures([]), setAsked(a))}>

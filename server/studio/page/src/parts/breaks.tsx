@@ -57,7 +57,7 @@ export function useBreaks(run: string, final: boolean | undefined): Stops {
   return { breaks, error, toggle: (b) => void toggle(b) };
 }
 
-const noStops = new Set(["model", "tools", "server"]); // in the picture of a conversation
+const noStops = new Set(["model", "tools", "server", "group"]); // in the picture of a conversation, and several nodes that are alike
 
 // NodeBar sets the breaks of a node of the picture.
 export function NodeBar({ node, stops, busy, final, onClose }: { node: { place: string; kind: string }; stops: Stops; busy: boolean; final: boolean; onClose(): void }) {
@@ -80,7 +80,7 @@ export function NodeBar({ node, stops, busy, final, onClose }: { node: { place: 
       <button type="button" class="plain" aria-label="Close" onClick={onClose}>
         ✕
       </button>
-      <small>{can ? when : "A run stops only at nodes of a graph."}</small>
+      <small>{can ? when : node.kind === "group" ? "Unfold them to let the run stop at one." : "A run stops only at nodes of a graph."}</small>
       <Failure text={stops.error} />
     </div>
   );

@@ -87,7 +87,7 @@ export function Timeline({ mark, moments, at, sel, onMove }: { mark: string; mom
         role="listbox"
         tabIndex={0}
         aria-label="What happened"
-        aria-activedescendant={moments[chosen] ? mark + "moment-" + moments[chosen].record : undefined}
+        aria-activedescendant={moments[chosen] && chosen >= first && chosen < last ? mark + "moment-" + moments[chosen].record : undefined}
         onScroll={(e) => setView({ top: e.currentTarget.scrollTop, height: e.currentTarget.clientHeight })}
         onKeyDown={(e) => {
           const step: Record<string, number> = { ArrowDown: 1, ArrowUp: -1, PageDown: 15, PageUp: -15, Home: -moments.length, End: moments.length };
