@@ -185,6 +185,9 @@ export function Run({ run, at, sel, tab, view: how, aside, onView, onGo, onLook 
           {aside && <span class="side">{aside}</span>} {share ? (view?.agent ?? "Run") : <a href={"agents/" + encodeURIComponent(view?.agent ?? "")}>{view?.agent ?? "Run"}</a>} <code>{run}</code>
         </Title>
         {view && <Status status={view.status} />}
+        {view?.from && !aside && !share && (
+          <a href={runPath(run, at, sel, tab, view.from.run)}>Compare with the original</a>
+        )}
         {view?.due && <span class="dim">until {exact(view.due)}</span>}
         <span class="connection" role="status">
           {connection === "lost" ? "Connection lost. The page connects again by itself." : ""}
