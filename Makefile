@@ -31,14 +31,14 @@ RACE := $(if $(shell command -v $$($(GO) env CC) 2>/dev/null),-race -gcflags=mod
 # The packages that are tested without it: neither their code nor their tests have to do with several goroutines. TestRaceList of
 # internal/repository compares the list with the sources.
 UNRACED := ./agent/shape ./cmd/raddle ./docs/guide ./draw ./draw/internal/layered ./examples/go ./flow/check ./flow/narrate ./flow/spec ./graph/history \
-	./graph/internal/record ./graph/internal/structure ./internal/base/browser ./internal/base/environ ./internal/base/jsonvalue ./internal/base/schema \
+	./graph/internal/record ./graph/internal/structure ./internal/base/browser ./internal/base/environ ./internal/base/jsonvalue ./internal/base/release ./internal/base/schema \
 	./internal/base/stats ./internal/base/strictyaml ./internal/base/term/editor ./internal/base/term/markdown ./internal/base/toolschema \
 	./internal/base/wording ./internal/base/yamlformat ./internal/process/agentfile ./internal/process/fetchagent ./internal/process/mcpsetup ./internal/process/owncommand \
 	./internal/proving/dataset ./internal/proving/junit ./internal/proving/score ./internal/proving/testcase ./internal/report/crowd ./internal/report/overview \
 	./internal/report/question ./internal/report/runlist ./internal/report/story ./internal/report/updates ./internal/report/versus ./internal/report/waterfall ./internal/repository ./internal/storage/attach \
 	./internal/storage/config ./internal/storage/entries ./internal/storage/mail ./internal/storage/runfile ./internal/storage/stores ./internal/storage/storetool \
-	./internal/terminal/console ./internal/terminal/ending ./internal/terminal/frontdoor ./internal/terminal/helptext ./internal/terminal/language ./internal/terminal/manual ./internal/terminal/moving \
-	./internal/terminal/rolelist ./internal/terminal/runview ./internal/terminal/shareview ./internal/terminal/shellhelp ./internal/terminal/tryout ./internal/testkit/termtest \
+	./internal/terminal/console ./internal/terminal/ending ./internal/terminal/frontdoor ./internal/terminal/helptext ./internal/terminal/installer ./internal/terminal/language ./internal/terminal/manual ./internal/terminal/moving \
+	./internal/terminal/rolelist ./internal/terminal/runview ./internal/terminal/shareview ./internal/terminal/shellhelp ./internal/terminal/tryout ./internal/terminal/updateview ./internal/testkit/termtest \
 	./internal/testkit/testneed ./llm ./llm/anthropic ./llm/gemini ./rag/keyword ./rag/split ./tool ./tool/declare
 
 # A process with the race detector otherwise waits a second before it ends, and tests start thousands.

@@ -9,7 +9,7 @@ import (
 // them with the commands.
 var Commands = []string{
 	"acp", "agents", "answer", "ask", "chaos", "chat", "check", "completion", "config", "dataset", "doctor", "eval", "events", "examples", "explain", "fmt", "graph", "help", "import", "inbox", "info", "init", "login", "logout", "lsp", "mcp", "memory",
-	"models", "rag", "replay", "resume", "roles", "run", "runs", "sandbox", "schema", "serve", "shell", "store", "studio", "test", "tools", "triggers", "try", "version", "wake", "watch", "workers", "__complete", "__completeNoDesc",
+	"models", "rag", "replay", "resume", "roles", "run", "runs", "sandbox", "schema", "serve", "shell", "store", "studio", "test", "tools", "triggers", "try", "update", "version", "wake", "watch", "workers", "__complete", "__completeNoDesc",
 }
 
 // TakesValue are the flags of run, and those of every command, whose next word is
@@ -29,7 +29,7 @@ var Synonyms = map[string]string{
 	"show": "runs show RUN", "history": "runs history RUN", "log": "runs history RUN", "logs": "runs history RUN", "diff": "runs diff RUN RUN", "fork": "runs fork RUN", "blame": "runs blame RUN",
 	"rm": "runs rm RUN", "cancel": "runs cancel RUN", "kill": "runs cancel RUN", "stop": "runs cancel RUN", "export": "runs export RUN", "share": "runs share RUN", "message": "runs message RUN TEXT", "say": "runs message RUN TEXT",
 	"evaluate": "eval AGENT --data FILE", "evals": "eval AGENT --data FILE", "experiment": "eval AGENT --data FILE",
-	"draw": "graph AGENT", "validate": "check AGENT", "lint": "check AGENT", "format": "fmt FILE", "status": "info", "settings": "config explain", "guide": "help", "docs": "help", "man": "help",
+	"draw": "graph AGENT", "validate": "check AGENT", "lint": "check AGENT", "format": "fmt FILE", "status": "info", "settings": "config explain", "upgrade": "update", "self-update": "update", "self update": "update", "guide": "help", "docs": "help", "man": "help",
 }
 
 // FlagSynonyms are flags of Loki, Coyote, aichat and llm that raddle has not, without their dashes, with what to do

@@ -18,7 +18,7 @@ const (
 	Invalid Kind = "invalid" // the configuration or an agent is not valid
 	Stale   Kind = "stale"   // a run cannot be continued as it is
 
-	Unavailable Kind = "unavailable" // the store cannot be read or written now: the same may work later
+	Unavailable Kind = "unavailable" // the store, or a server, cannot be read or written now: the same may work later
 )
 
 // Error is a failure before anything has run. Its text says what is wrong and

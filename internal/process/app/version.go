@@ -4,6 +4,8 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strings"
+
+	"raddle.dev/internal/base/release"
 )
 
 // A BuildInfo says what a program was built from, as the Go tool recorded it.
@@ -19,12 +21,15 @@ type BuildInfo struct {
 // ReadBuild returns what this program was built from.
 func ReadBuild() BuildInfo {
 	b := BuildInfo{Version: "devel", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	if release.Version != "" {
+		b.Version = release.Version
+	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return b
 	}
 	// A version that the Go tool derived from the commit adds nothing to Commit.
-	if v := info.Main.Version; v != "" && v != "(devel)" && !strings.HasPrefix(v, "v0.0.0-") {
+	if v := info.Main.Version; release.Version == "" && v != "" && v != "(devel)" && !strings.HasPrefix(v, "v0.0.0-") {
 		b.Version = v
 	}
 	for _, s := range info.Settings {

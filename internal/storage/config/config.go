@@ -54,12 +54,14 @@ type Config struct {
 	MCPFile     string          // a further file of MCP servers, relative to the configuration
 	Mode        permission.Mode // of permissions, of runs and conversations that name none; "": edits and ask
 	NoBox       bool            // commands that nothing else lets run ask, also where a box holds
-	Theme       string          // colours of formatted text on a terminal: one of Themes; "": the first
-	Permissions permission.Rules
-	RAG         RAG
-	Skills      Skills
-	Hooks       []hook.Hook
-	Clients     []Client
+	// UpdateNotice is whether conversations say that there is a newer release; nil: no, and the user was not asked.
+	UpdateNotice *bool
+	Theme        string // colours of formatted text on a terminal: one of Themes; "": the first
+	Permissions  permission.Rules
+	RAG          RAG
+	Skills       Skills
+	Hooks        []hook.Hook
+	Clients      []Client
 }
 
 // Client is a named provider of models.
@@ -186,6 +188,7 @@ var settings = []setting{
 	{"temperature", func(c *Config, s string) (err error) { c.Temperature, err = parseNumber(s, 0, 2); return }},
 	{"tool_timeout", func(c *Config, s string) (err error) { c.ToolTimeout, err = parseTimeLimit(s); return }},
 	{"theme", func(c *Config, s string) (err error) { c.Theme, err = parseTheme(s); return }},
+	{"update_notice", func(c *Config, s string) (err error) { c.UpdateNotice, err = parseBool(s); return }},
 	{"top_p", func(c *Config, s string) (err error) { c.TopP, err = parseNumber(s, 0, 1); return }},
 }
 

@@ -33,7 +33,7 @@ const HiddenValue = "(hidden)"
 var defaults = map[string]string{
 	"box": "true", "function_calling_support": "true", "mcp_server_support": "true", "skills_enabled": "true",
 	"max_reply": "16", "max_state": "64", "max_value": "16", "min_free_disk": "64",
-	"read_timeout": "5m", "retry_patience": "2m", "stream_timeout": "30m", "theme": "auto",
+	"read_timeout": "5m", "retry_patience": "2m", "stream_timeout": "30m", "theme": "auto", "update_notice": "false",
 }
 
 // ListSettings returns the values of all keys of config.yaml in alphabetical order. Errors of the file are a

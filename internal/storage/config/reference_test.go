@@ -23,7 +23,7 @@ func referencePlaces(t *testing.T) map[string]referencePlace {
 	values := map[string]string{
 		"in_doubt": "ask", "theme": "dark", "permission_mode": "edits", "read_timeout": "5", "stream_timeout": "5", "tool_timeout": "5", "retry_patience": "5",
 		"retention_done": "5d", "retention_failed": "5d", "temperature": "1", "top_p": "1",
-		"box": "true", "function_calling_support": "true", "mcp_server_support": "true", "skills_enabled": "true",
+		"box": "true", "function_calling_support": "true", "mcp_server_support": "true", "skills_enabled": "true", "update_notice": "true",
 	}
 	places := map[string]referencePlace{
 		"document_loaders": {file: "document_loaders: {pdf: VALUE}\n", value: "cat $1"},
@@ -131,7 +131,7 @@ func TestReferences(t *testing.T) {
 
 // plain returns a configuration in a form that can be compared as text.
 func plain(c Config) (values []string) {
-	for _, s := range []any{c.Temperature, c.TopP, c.FunctionCalling, c.MCP, c.Skills.Enabled, c.RAG.ChunkSize, c.RAG.ChunkOverlap, c.RAG.TopK} {
+	for _, s := range []any{c.Temperature, c.TopP, c.FunctionCalling, c.UpdateNotice, c.MCP, c.Skills.Enabled, c.RAG.ChunkSize, c.RAG.ChunkOverlap, c.RAG.TopK} {
 		switch p := s.(type) {
 		case *float64:
 			if p != nil {
@@ -147,7 +147,7 @@ func plain(c Config) (values []string) {
 			}
 		}
 	}
-	c.Temperature, c.TopP, c.FunctionCalling, c.MCP, c.Skills.Enabled, c.RAG.ChunkSize, c.RAG.ChunkOverlap, c.RAG.TopK = nil, nil, nil, nil, nil, nil, nil, nil
+	c.Temperature, c.TopP, c.FunctionCalling, c.UpdateNotice, c.MCP, c.Skills.Enabled, c.RAG.ChunkSize, c.RAG.ChunkOverlap, c.RAG.TopK = nil, nil, nil, nil, nil, nil, nil, nil, nil
 	for i := range c.Clients {
 		for j := range c.Clients[i].Models {
 			m := &c.Clients[i].Models[j]

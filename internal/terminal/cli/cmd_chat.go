@@ -17,6 +17,7 @@ import (
 	"raddle.dev/internal/storage/config"
 	"raddle.dev/internal/terminal/chat"
 	"raddle.dev/internal/terminal/ending"
+	"raddle.dev/internal/terminal/updateview"
 	"raddle.dev/tool/permission"
 )
 
@@ -103,6 +104,12 @@ func runChat(ctx context.Context, env *environment, opts chatOptions, args []str
 		return ending.BadChoice("--theme", opts.theme, config.Themes)
 	}
 	return runUntilSignal(ctx, func(ctx context.Context) error {
+		if n := updateview.NewNotice(env.process.Config.UpdateNotice, env.process.Dirs.Cache); n != nil {
+			if text := n.Say(); text != "" {
+				env.PrintNote("%s", text)
+			}
+			go n.Ask(ctx)
+		}
 		s := &chat.Session{
 			Terminal: chat.Terminal{Console: env.Console, Prompter: env.NewPrompter()},
 			Process:  env.process,

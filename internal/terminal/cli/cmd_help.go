@@ -13,6 +13,7 @@ import (
 	"raddle.dev/internal/process/app"
 	"raddle.dev/internal/terminal/console"
 	"raddle.dev/internal/terminal/ending"
+	"raddle.dev/internal/terminal/updateview"
 )
 
 func newHelpCommand(op *opener) *cobra.Command {
@@ -124,6 +125,20 @@ func newVersionCommand(con *console.Console) *cobra.Command {
 		RunE:  func(*cobra.Command, []string) error { return printBuild(con, opts.output) },
 	}
 	addOutputFlag(cmd, &opts.output, "write it as `FORMAT`: text or json")
+	return cmd
+}
+
+func newUpdateCommand(con *console.Console) *cobra.Command {
+	var opts updateview.Options
+	cmd := updateview.DescribeCommand(&opts)
+	cmd.Args = checkArgCount(0, 0, "")
+	// It needs no configuration: a newer release may be what reads the file.
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		ctx, stop := signalContext(cmd.Context())
+		defer stop()
+		return opts.Run(ctx, con)
+	}
+	addOutputFlag(cmd, &opts.Output, "write it as `FORMAT`: text or json")
 	return cmd
 }
 

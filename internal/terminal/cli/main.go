@@ -205,6 +205,7 @@ func listCommands(env *environment) []commandGroup {
 			newInfoCommand(&env.opener),
 			newCompletionCommand(env.Console),
 			newVersionCommand(env.Console),
+			newUpdateCommand(env.Console),
 		}},
 	}
 }

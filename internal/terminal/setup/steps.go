@@ -10,21 +10,24 @@ import (
 	"os/signal"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"raddle.dev/graph"
 	"raddle.dev/internal/base/failure"
+	"raddle.dev/internal/base/release"
 	"raddle.dev/internal/base/term"
 	"raddle.dev/internal/base/wording"
 	"raddle.dev/internal/process/app"
 	"raddle.dev/internal/report/question"
+	"raddle.dev/internal/storage/config"
 	"raddle.dev/internal/terminal/doctor"
 )
 
 // AskAll asks for a model, a first agent and completion. The person may leave a step out. next is a command to try.
 func (g *Guide) AskAll(ctx context.Context) (next string, err error) {
 	next = "raddle help agents"
-	for _, step := range []func(context.Context) (string, error){g.askModel, g.askAgent, g.askCompletion} {
+	for _, step := range []func(context.Context) (string, error){g.askModel, g.askAgent, g.askCompletion, g.askNotice} {
 		hint, err := step(ctx)
 		if errors.Is(err, term.ErrInterrupted) || err != nil && !errors.Is(err, term.ErrLeftOpen) {
 			return "", err
@@ -173,6 +176,20 @@ func (g *Guide) askCompletion(ctx context.Context) (string, error) {
 	}
 	g.PrintNote("%s %s is changed; new shells complete raddle's commands.", g.Screen.Paint(term.Green, "✓"), short)
 	return "", nil
+}
+
+// askNotice asks once whether conversations may look for newer releases. A program without releases has none to look for.
+func (g *Guide) askNotice(ctx context.Context) (string, error) {
+	source, err := release.FindSource()
+	if err != nil || release.Version == "" || g.Process.Config.UpdateNotice != nil {
+		return "", nil
+	}
+	yes, err := g.AskYesNo(ctx, fmt.Sprintf("Say when there is a newer raddle? A conversation then asks %s, at most once a day, and sends nothing else.", source))
+	if err != nil {
+		return "", err
+	}
+	_, err = config.SetValue(g.Process.Dirs.Config, "update_notice", strconv.FormatBool(yes), g.Process.ConfigEnviron)
+	return "", err
 }
 
 // appendText adds a text to a file, and creates it if it does not exist.

@@ -1,0 +1,110 @@
+package updateview
+
+import (
+	"context"
+	"encoding/json"
+	"path/filepath"
+	"time"
+
+	"raddle.dev/internal/base/plainfile"
+	"raddle.dev/internal/base/release"
+	"raddle.dev/internal/storage/config"
+)
+
+// A Notice says at most once a day that there is a newer release than this program. It asks for one at most once a day,
+// too, during a conversation, and says what an earlier one has found, so that nothing waits for the network.
+type Notice struct {
+	Path    string // where it remembers what it has asked and said
+	Source  *release.Source
+	Version string // of this program
+	Now     func() time.Time
+}
+
+// noticeName is the file below the directory of the cache.
+const noticeName = "update.json"
+
+// noticePause is the least time between two requests, and between two notices.
+const noticePause = 24 * time.Hour
+
+// noticePatience is how long a server of releases may take for its answer to count.
+const noticePatience = 20 * time.Second
+
+// A memo is what is remembered.
+type memo struct {
+	Asked  time.Time `json:"asked"`
+	Said   time.Time `json:"said"`
+	Newest string    `json:"newest,omitempty"`
+}
+
+// NewNotice returns the notice of this program, or nil if the user has not asked for it, or this program is none of a
+// release.
+func NewNotice(wanted *bool, cache string) *Notice {
+	if wanted == nil || !*wanted || release.Version == "" {
+		return nil
+	}
+	source, err := release.FindSource()
+	if err != nil {
+		return nil
+	}
+	return &Notice{Path: filepath.Join(cache, noticeName), Source: source, Version: release.Version, Now: time.Now}
+}
+
+// Say returns the notice if it is time for it, "" if not.
+func (n *Notice) Say() string {
+	m := n.read()
+	order, ok := release.Compare(n.Version, m.Newest)
+	if !ok || order >= 0 || n.since(m.Said) < noticePause {
+		return ""
+	}
+	m.Said = n.Now()
+	if n.write(m) != nil {
+		return "" // it would be said each time
+	}
+	return "raddle " + m.Newest + " is there (this is " + n.Version + "): raddle update; no more of this: raddle config set update_notice false"
+}
+
+// Ask finds the newest release and remembers it, if it is time to. That it asks is noted first: also a server that does
+// not answer is asked once a day.
+func (n *Notice) Ask(ctx context.Context) {
+	m := n.read()
+	if n.since(m.Asked) < noticePause {
+		return
+	}
+	m.Asked = n.Now()
+	if n.write(m) != nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, noticePatience)
+	defer cancel()
+	newest, err := n.Source.FindNewest(ctx)
+	if err != nil {
+		return // nothing that a conversation should be disturbed for; raddle update says it
+	}
+	m = n.read()
+	m.Newest = newest.Version
+	_ = n.write(m) // the next day asks again
+}
+
+// since returns how long ago a time was. What lies ahead was written under a wrong clock.
+func (n *Notice) since(t time.Time) time.Duration {
+	if d := n.Now().Sub(t); d >= 0 {
+		return d
+	}
+	return noticePause
+}
+
+func (n *Notice) read() (m memo) {
+	text, err := plainfile.Read(n.Path, 4096)
+	if err != nil || json.Unmarshal(text, &m) != nil {
+		return memo{}
+	}
+	return m
+}
+
+func (n *Notice) write(m memo) error {
+	text, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	return config.WritePrivate(n.Path, append(text, '\n'))
+}
