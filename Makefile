@@ -51,7 +51,7 @@ NOT_INSTALLED := -not -path './internal/testkit/clients/*/node_modules/*' -not -
 BENCHED := ./bench ./floor ./praddle ./work ./cmd/table ./cmd/coldtime ./cmd/cold-floor ./cmd/cold-raddle
 
 .NOTPARALLEL:
-.PHONY: help build check apidiff vulns test test-all check-sdks prepare testreport fuzz chaos soak mutants bench bench-peers bench-table cover numbers release platforms clean
+.PHONY: help build check apidiff vulns test test-all check-sdks prepare testreport fuzz chaos soak mutants bench bench-peers bench-table cover numbers release release-test platforms clean
 
 help: ## say what there is to make
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -174,11 +174,24 @@ cover: ## write out/cover.html and print the total
 	$(GO) tool cover -func=out/cover.txt | tail -n 1
 
 # A release is made of a tag; without one at HEAD, everything is made as it would be, under a version of its own.
-RELEASE_FLAGS = --clean $(if $(PUBLISH),,--skip=publish) $(if $(shell git describe --exact-match --tags HEAD 2>/dev/null),,--snapshot)
+RELEASE_FLAGS = --clean $(if $(PUBLISH),,--skip=publish$(if $(RADDLE_SIGNING_KEY),,$(COMMA)sign)) $(if $(shell git describe --exact-match --tags HEAD 2>/dev/null),,--snapshot)
+COMMA := ,
 
 release: ## build the archives, packages and lists of a release in out/release; PUBLISH=1 uploads them as a draft
 	@$(GO) mod download -json $(GORELEASER_VERSION) | grep -qF '"Sum": "$(GORELEASER_SUM)"' || { echo "$(GORELEASER_VERSION) is not what $(GORELEASER_SUM) says: do not use it"; exit 1; }
 	$(GORELEASER) release $(RELEASE_FLAGS)
+
+# The release of one platform, with a key of its own, and with a server of this machine as the address of releases.
+RELEASE_PORT ?= 18917
+
+release-test: ## build the release for Linux on amd64 with a key of its own, and try each way to install it in empty roots
+	@mkdir -p out && rm -rf out/site out/key.pem
+	sed -e 's/goos: \[.*/goos: [linux]/' -e 's/goarch: \[.*/goarch: [amd64]/' .goreleaser.yaml >out/goreleaser.yaml
+	$(GO) -C build build -o ../out/releasetool ./release
+	out/releasetool key out/key.pem >out/key.txt
+	export RADDLE_SIGNING_KEY=out/key.pem RADDLE_RELEASE_KEY="$$(cat out/key.txt)" RADDLE_RELEASES=http://127.0.0.1:$(RELEASE_PORT)/releases; \
+	$(GORELEASER) release -f out/goreleaser.yaml --clean --skip=publish,scoop --snapshot; \
+	GO=$(GO) .ci/try-release out/site $(RELEASE_PORT)
 
 platforms: ## compile and vet for macOS and Windows
 	@for os in darwin windows; do echo "vet for $$os"; GOOS=$$os $(GO) vet ./...; done

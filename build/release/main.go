@@ -1,10 +1,17 @@
 // Command release makes the parts of a release that goreleaser does not make: the licence texts of the modules that the
-// program contains, the module's own archive, from which "go install" works without a server, and the bill of materials
-// of a program.
+// program contains, the module's own archive, from which "go install" works without a server, the bill of materials of a
+// program, the packages of npm and PyPI, the marks of packages, signatures and the statement about how all was built.
+// It is run in the directory of the module.
 //
-//	release licenses DIR            from the directory of the module
-//	release module VERSION DIR      VERSION such as v1.2.3
+//	release licenses DIR
+//	release module VERSION DIR                       VERSION such as v1.2.3
 //	release sbom PROGRAM FILE
+//	release npm VERSION DIR                          VERSION such as 1.2.3, also below
+//	release packages PROGRAM OS ARCH VERSION DIR
+//	release marks DIR
+//	release key FILE                                 a new private key; prints the public one
+//	release sign LIST SIGNATURE                      with the key in the file RADDLE_SIGNING_KEY
+//	release provenance LIST FILE                     with the same key
 package main
 
 import (
@@ -40,7 +47,43 @@ func run(args []string) error {
 	case len(args) == 3 && args[0] == "sbom":
 		return writeBill(args[1], args[2])
 	}
-	return errors.New("usage: release licenses DIR | release module VERSION DIR | release sbom PROGRAM FILE")
+	return makeRest(args)
+}
+
+// makeRest makes packages, marks and signatures.
+func makeRest(args []string) error {
+	switch {
+	case len(args) == 3 && args[0] == "npm":
+		when, err := readCommitTime(".")
+		if err != nil {
+			return err
+		}
+		return writeMainNPM(args[1], args[2], when)
+	case len(args) == 6 && args[0] == "packages":
+		when, err := readCommitTime(".")
+		if err != nil {
+			return err
+		}
+		return writePackages(args[1], args[2], args[3], args[4], args[5], when)
+	case len(args) == 2 && args[0] == "marks":
+		return writeMarks(args[1])
+	case len(args) == 2 && args[0] == "key":
+		public, err := makeKey(args[1])
+		if err == nil {
+			fmt.Println(public)
+		}
+		return err
+	case len(args) == 3 && (args[0] == "sign" || args[0] == "provenance"):
+		key, err := readKey(os.Getenv("RADDLE_SIGNING_KEY"), os.Getenv("RADDLE_RELEASE_KEY"))
+		if err != nil {
+			return err
+		}
+		if args[0] == "sign" {
+			return signFile(key, args[1], args[2])
+		}
+		return writeProvenance(".", args[1], args[2], key)
+	}
+	return errors.New("usage: release licenses DIR | module VERSION DIR | sbom PROGRAM FILE | npm VERSION DIR | packages PROGRAM OS ARCH VERSION DIR | marks DIR | key FILE | sign LIST SIGNATURE | provenance LIST FILE")
 }
 
 // A goModule is what "go list -m -json" tells of a module.
@@ -142,11 +185,7 @@ func writeModule(root, version, dir string) error {
 	if err := os.MkdirAll(at, 0o755); err != nil {
 		return err
 	}
-	commit, err := readGit(root, "log", "-1", "--format=%cI", "HEAD")
-	if err != nil {
-		return err
-	}
-	when, err := time.Parse(time.RFC3339, commit)
+	when, err := readCommitTime(root)
 	if err != nil {
 		return err
 	}
@@ -194,6 +233,15 @@ func writeFile(path string, write func(io.Writer) error) error {
 		return err
 	}
 	return errors.Join(write(f), f.Close())
+}
+
+// readCommitTime returns the time of the commit that is checked out.
+func readCommitTime(root string) (time.Time, error) {
+	commit, err := readGit(root, "log", "-1", "--format=%cI", "HEAD")
+	if err != nil {
+		return time.Time{}, err
+	}
+	return time.Parse(time.RFC3339, commit)
 }
 
 // readGit returns what a git command prints, without the white space around it.

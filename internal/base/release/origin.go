@@ -1,13 +1,15 @@
 package release
 
 import (
-	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"slices"
 	"strings"
+
+	"raddle.dev/internal/base/failure"
+	"raddle.dev/internal/base/plainfile"
 )
 
 // An Origin is how this program came onto the machine.
@@ -77,11 +79,7 @@ func judgePath(path string) (kind, command string) {
 func readMark(program string) (kind, command string, ok bool) {
 	dir := filepath.Dir(program)
 	for _, path := range []string{filepath.Join(dir, "..", "lib", "raddle", MarkName), filepath.Join(dir, "raddle."+MarkName)} {
-		info, err := os.Lstat(path)
-		if err != nil || !info.Mode().IsRegular() || info.Size() > largestMark {
-			continue
-		}
-		text, err := os.ReadFile(path)
+		text, err := plainfile.Read(path, largestMark)
 		if err != nil {
 			continue
 		}
@@ -128,10 +126,10 @@ func sourceCommand() string {
 func FindProgram() (string, error) {
 	program, err := os.Executable()
 	if err != nil {
-		return "", err
+		return "", failure.NewInvalid("on Linux, /proc must be mounted", "raddle cannot find its own file: %v", err)
 	}
-	if runtime.GOOS == "linux" && strings.HasSuffix(program, " (deleted)") {
-		return "", &fs.PathError{Op: "update", Path: strings.TrimSuffix(program, " (deleted)"), Err: fs.ErrNotExist}
+	if gone, is := strings.CutSuffix(program, " (deleted)"); is && runtime.GOOS == "linux" {
+		return "", failure.NewUsage("start raddle again, and then: raddle update", "%s was removed or replaced after this process began", gone)
 	}
 	return program, nil
 }

@@ -1,7 +1,8 @@
 // Command manual writes what a release contains in addition to the program: a man page for each
-// command, and completions for the shells.
+// command, and completions for the shells. With a second directory, it writes the scripts there that
+// install the releases at release.Address; the linker sets that and release.Key as in the program.
 //
-//	go run ./internal/terminal/manual DIR
+//	go run ./internal/terminal/manual DIR [SCRIPTS]
 //
 // The date of the pages is SOURCE_DATE_EPOCH, in seconds, or today.
 package main
@@ -15,18 +16,41 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
 
+	"raddle.dev/internal/base/release"
 	"raddle.dev/internal/terminal/cli"
+	"raddle.dev/internal/terminal/installer"
 )
 
 func main() {
-	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "usage: manual DIR")
+	if len(os.Args) != 2 && len(os.Args) != 3 {
+		fmt.Fprintln(os.Stderr, "usage: manual DIR [SCRIPTS]")
 		os.Exit(2)
 	}
-	if err := writeManual(os.Args[1]); err != nil {
+	err := writeManual(os.Args[1])
+	if err == nil && len(os.Args) == 3 {
+		err = writeScripts(os.Args[2])
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "manual:", err)
 		os.Exit(1)
 	}
+}
+
+// writeScripts writes install.sh and install.ps1.
+func writeScripts(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	for _, name := range installer.Names {
+		text, err := installer.Render(name, release.Address, release.Key)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // writeManual writes DIR/man/*.1 and DIR/completions/*.

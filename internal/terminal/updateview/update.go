@@ -54,7 +54,7 @@ type result struct {
 func (o *Options) Run(ctx context.Context, con *console.Console) error {
 	program, err := release.FindProgram()
 	if err != nil {
-		return failure.NewUsage("start raddle again, and then: raddle update", "the file of this process is no longer there: %v", err)
+		return err
 	}
 	origin, err := release.FindOrigin(program)
 	if err != nil {
