@@ -4,11 +4,14 @@ WORKDIR /src
 COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
-RUN CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o /out/raddle ./cmd/raddle && mkdir -p /out/state /out/config /out/work /out/tmp
+# Of a release, such as v1.2.3. The other variables of a release have no use here: an image is not updated from inside.
+ARG VERSION=
+RUN CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X raddle.dev/internal/base/release.Version=$VERSION" -o /out/raddle ./cmd/raddle && mkdir -p /out/state /out/config /out/work /out/tmp && printf 'image\nbuild or pull a newer image\n' >/out/installed-by
 
 FROM scratch
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
 COPY --from=build /out/raddle /raddle
+COPY --from=build /out/installed-by /lib/raddle/installed-by
 COPY --from=build --chown=65532:65532 /out/state /state
 COPY --from=build --chown=65532:65532 /out/config /config
 COPY --from=build --chown=65532:65532 /out/work /work

@@ -17,10 +17,10 @@ func makeMark(kind string) string {
 		from = "where you got it"
 	}
 	command := map[string]string{
-		"deb":   "sudo apt-get install ./raddle_NEW_linux_ARCH.deb, from " + from,
-		"rpm":   "sudo rpm --upgrade raddle_NEW_linux_ARCH.rpm, from " + from,
-		"npm":   "npm install --global " + npmName() + "@latest",
-		"pip":   "pip install --upgrade " + pypiName(),
+		"deb": "sudo apt-get install ./raddle_NEW_linux_ARCH.deb, from " + from,
+		"rpm": "sudo rpm --upgrade raddle_NEW_linux_ARCH.rpm, from " + from,
+		"npm": "npm install --global " + npmName() + "@latest",
+		"pip": "pip install --upgrade " + pypiName(),
 	}[kind]
 	return fmt.Sprintf("%s\n%s\n", kind, command)
 }

@@ -29,6 +29,7 @@ var notTried = map[string]string{
 	"raddle logout":                         "it needs a key",
 	"raddle models test":                    "it costs money",
 	"raddle models update":                  "it asks a server on the internet",
+	"raddle update":                         "it asks a server on the internet, in a release",
 	"raddle replay bug":                     "it needs a file of the user",
 	"raddle replay last --w":                "it needs a file of the user",
 	"raddle replay last --u":                "the run has no such node",
