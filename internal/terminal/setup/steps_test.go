@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"raddle.dev/internal/base/release"
 	"raddle.dev/internal/base/term"
 	"raddle.dev/internal/process/provider"
 	"raddle.dev/internal/storage/config"
@@ -110,6 +111,40 @@ func TestAskAgent(t *testing.T) {
 	g, _, _ = newGuide(t, "yes")
 	if _, err := g.askAgent(t.Context()); !errors.Is(err, term.ErrLeftOpen) {
 		t.Errorf("left at the name: %v", err)
+	}
+}
+
+// Whether conversations may look for newer releases is asked once, and only by the program of a release.
+func TestAskNotice(t *testing.T) {
+	g, who, _ := newGuide(t)
+	if _, err := g.askNotice(t.Context()); err != nil || len(who.asked) != 0 {
+		t.Errorf("a program without releases asked %q, %v", who.asked, err)
+	}
+	old := []string{release.Version, release.Address, release.Key}
+	t.Cleanup(func() { release.Version, release.Address, release.Key = old[0], old[1], old[2] })
+	release.Version, release.Address, release.Key = "v1.2.0", "https://example.com/releases .example.net", "key"
+	for answer, want := range map[string]string{"yes": "update_notice: true", "no": "update_notice: false"} {
+		g, who, _ := newGuide(t, answer)
+		if _, err := g.askNotice(t.Context()); err != nil || len(who.asked) != 1 || !strings.Contains(who.asked[0], "https://example.com/releases, at most once a day") {
+			t.Errorf("asked %q, %v", who.asked, err)
+		}
+		text, err := os.ReadFile(filepath.Join(g.Process.Dirs.Config, config.FileName))
+		if err != nil || !strings.Contains(string(text), want) {
+			t.Errorf("%q, %v", text, err)
+		}
+		if g.Process, err = g.Reopen(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := g.askNotice(t.Context()); err != nil || len(who.asked) != 1 {
+			t.Errorf("asked again: %q, %v", who.asked, err)
+		}
+	}
+	g, _, _ = newGuide(t)
+	if _, err := g.askNotice(t.Context()); !errors.Is(err, term.ErrLeftOpen) {
+		t.Errorf("left open: %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(g.Process.Dirs.Config, config.FileName)); err == nil {
+		t.Error("something was written without an answer")
 	}
 }
 
