@@ -98,13 +98,15 @@ func TestOptionalWindows(t *testing.T) {
 	}
 }
 
-// Tests of what differs on Windows pass there: names of variables without case, the directories of raddle, jobs of processes.
+// Tests of what differs on Windows pass there: names of variables without case, the directories of raddle, jobs of processes, the replacement of
+// a program that runs.
 func TestOptionalWindowsPackages(t *testing.T) {
 	w := newWindows(t)
 	for _, tt := range []struct{ of, run string }{
 		{"./internal/base/environ", "."},
 		{"./internal/storage/config", "^TestWindows"},
 		{"./internal/base/proc", "^Test"},
+		{"./internal/terminal/updateview", "^Test(Update|Check)"},
 	} {
 		test := w.build(filepath.Base(tt.of)+".test.exe", "test", "-c", tt.of)
 		out, err := w.start(test, "-test.v", "-test.timeout", "5m", "-test.run", tt.run).CombinedOutput()

@@ -51,7 +51,13 @@ type installed struct {
 
 func install(t *testing.T, version string) *installed {
 	t.Helper()
-	root, err := filepath.EvalSymlinks(t.TempDir())
+	// Windows may keep the program, and Wine fails to remove it: that is no failure of the test.
+	dir, err := os.MkdirTemp("", "raddle-update-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	root, err := filepath.EvalSymlinks(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
