@@ -60,7 +60,7 @@ func (n *Notice) Say() string {
 	if n.write(m) != nil {
 		return "" // it would be said each time
 	}
-	return "raddle " + m.Newest + " is there (this is " + n.Version + "): raddle update; no more of this: raddle config set update_notice false"
+	return "raddle " + m.Newest + " is released (this is " + n.Version + "). To get it: raddle update. To hide this: raddle config set update_notice false"
 }
 
 // Ask finds the newest release and remembers it, if it is time to. That it asks is noted first: also a server that does

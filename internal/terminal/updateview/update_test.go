@@ -206,7 +206,7 @@ func TestNotice(t *testing.T) {
 		t.Helper()
 		text := n.Say()
 		n.Ask(context.Background())
-		if asked := s.TakeRequests(); strings.HasPrefix(text, "raddle v1.3.0 is there (this is v1.2.0)") != wantSaid || len(asked) != wantAsked {
+		if asked := s.TakeRequests(); strings.HasPrefix(text, "raddle v1.3.0 is released (this is v1.2.0)") != wantSaid || len(asked) != wantAsked {
 			t.Errorf("%s: it said %q and asked %v", now, text, asked)
 		}
 	}
