@@ -97,14 +97,6 @@ find_platform() {
 	esac
 }
 
-# is_busybox_wget: it does not verify who the server is.
-is_busybox_wget() {
-	case $(wget --help 2>&1 || :) in
-	*BusyBox*) return 0 ;;
-	esac
-	return 1
-}
-
 # choose_client sets client to curl or wget, and refuses addresses whose answers anyone on the way could change.
 choose_client() {
 	case $releases in
@@ -116,8 +108,9 @@ choose_client() {
 		client=curl
 	elif have wget; then
 		client=wget
-		if [ -n "$unsigned" ] && [ "$protocols" = '=https' ] && is_busybox_wget; then
-			fail 'with --checksum-only the server must be known, and this wget does not verify it' 'install curl, or openssl and leave --checksum-only out'
+		# That of busybox does not verify who the server is, and that of GNU follows it to addresses without https.
+		if [ -n "$unsigned" ] && [ "$protocols" = '=https' ]; then
+			fail 'with --checksum-only the server must be known, and wget is no proof of that' 'install curl, or openssl and leave --checksum-only out'
 		fi
 	else
 		fail 'neither curl nor wget is installed' 'install one of them'

@@ -160,6 +160,14 @@ func TestOptionalShells(t *testing.T) {
 	}
 }
 
+// Without a signature, wget is not enough: it takes files of servers that nothing has verified.
+func TestOptionalWget(t *testing.T) {
+	u := newUser(t, []string{testneed.FindProgram("sh")}, "wget", "openssl")
+	u.Address = "https://192.0.2.1/releases"
+	u.expect(false, "next: install curl", "--checksum-only")
+	u.has("")
+}
+
 // Nothing is installed that was not signed, or did not come whole, and the old program stays.
 func TestInstallRefuses(t *testing.T) {
 	archive := release.NameArchive("v1.3.0", runtime.GOOS, runtime.GOARCH)
