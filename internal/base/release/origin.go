@@ -26,7 +26,7 @@ const (
 )
 
 // MarkName is the file in which a package says that it has installed the program: the first line is the kind, the second
-// what updates it. It lies in lib/raddle next to the directory of the program, or next to the program.
+// what updates it. It lies in lib/raddle next to the directory of the program.
 const MarkName = "installed-by"
 
 // largestMark is what such a file may measure.
@@ -77,19 +77,14 @@ func judgePath(path string) (kind, command string) {
 
 // readMark reads the mark of the package that has installed a program.
 func readMark(program string) (kind, command string, ok bool) {
-	dir := filepath.Dir(program)
-	for _, path := range []string{filepath.Join(dir, "..", "lib", "raddle", MarkName), filepath.Join(dir, "raddle."+MarkName)} {
-		text, err := plainfile.Read(path, largestMark)
-		if err != nil {
-			continue
-		}
-		kind, rest, _ := strings.Cut(string(text), "\n")
-		command, _, _ := strings.Cut(rest, "\n")
-		if kind = strings.TrimSpace(kind); kind != "" {
-			return kind, refineCommand(kind, filepath.ToSlash(program), strings.TrimSpace(command)), true
-		}
+	text, err := plainfile.Read(filepath.Join(filepath.Dir(program), "..", "lib", "raddle", MarkName), largestMark)
+	if err != nil {
+		return "", "", false
 	}
-	return "", "", false
+	kind, rest, _ := strings.Cut(string(text), "\n")
+	command, _, _ = strings.Cut(rest, "\n")
+	kind = strings.TrimSpace(kind)
+	return kind, refineCommand(kind, filepath.ToSlash(program), strings.TrimSpace(command)), kind != ""
 }
 
 // installers are other programs that install the packages of npm and PyPI, each into a directory of its own.

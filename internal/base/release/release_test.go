@@ -250,7 +250,7 @@ func TestFindOrigin(t *testing.T) {
 		{program: "uv/tools/raddle/bin/raddle", mark: "uv/tools/raddle/lib/raddle/installed-by", text: "pip\r\npip install --upgrade raddle\r\n", kind: "pip", command: "uv tool upgrade raddle"},
 		{program: "opt/homebrew/Cellar/raddle/1.2.0/libexec/lib/node_modules/raddle/bin/raddle", mark: "opt/homebrew/Cellar/raddle/1.2.0/libexec/lib/node_modules/raddle/lib/raddle/installed-by", text: "npm\nnpm install", kind: "homebrew", command: "brew upgrade raddle"},
 		{program: "Users/a/scoop/apps/raddle/current/raddle.exe", kind: "scoop", command: "scoop update raddle"},
-		{program: "d/raddle", mark: "d/raddle.installed-by", text: "scoop\nscoop update raddle", kind: "scoop", command: "scoop update raddle"},
+		{program: "own/raddle/1.2.0/raddle_1.2.0_windows_amd64/raddle.exe", mark: "own/raddle/1.2.0/lib/raddle/installed-by", text: "scoop\nscoop update raddle", kind: "scoop", command: "scoop update raddle"},
 		{program: "e/bin/raddle", mark: "e/lib/raddle/installed-by", text: "\n\n", kind: release.KindArchive},
 		{program: "f/bin/raddle", mark: "f/lib/raddle/installed-by", text: strings.Repeat("x", 5000), kind: release.KindArchive},
 	}

@@ -105,9 +105,8 @@ function Get-Installed([string]$Program) {
 
 # Confirm-Ours stops if a package has installed the program.
 function Confirm-Ours([string]$Program) {
-    foreach ($mark in (Join-Path $Dir 'raddle.installed-by'), (Join-Path $Dir '..\lib\raddle\installed-by')) {
-        if (Test-Path -LiteralPath $mark) { Stop-Install "$Program was installed by $(Get-Content -LiteralPath $mark -TotalCount 1)" 'use that, or name another directory: -Dir DIR' }
-    }
+    $mark = Join-Path $Dir '..\lib\raddle\installed-by'
+    if (Test-Path -LiteralPath $mark) { Stop-Install "$Program was installed by $(Get-Content -LiteralPath $mark -TotalCount 1)" 'use that, or name another directory: -Dir DIR' }
 }
 
 # Remove-Old removes what earlier updates moved aside, as far as it has ended.

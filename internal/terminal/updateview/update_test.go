@@ -81,6 +81,15 @@ func install(t *testing.T, version string) *installed {
 	return i
 }
 
+// mark says that a package has installed the program.
+func (i *installed) mark(text string) {
+	i.t.Helper()
+	file := filepath.Join(i.root, "lib", "raddle", release.MarkName)
+	if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(text), 0o644)); err != nil {
+		i.t.Fatal(err)
+	}
+}
+
 // update runs the program with the flags of raddle update.
 func (i *installed) update(output string, args ...string) (string, error) {
 	i.t.Helper()
@@ -159,10 +168,7 @@ func TestUpdateRefuses(t *testing.T) {
 		"no address":  {func(i *installed) { i.Address = "" }, "built without the address"},
 		"no release":  {func(i *installed) { i.version = "-" }, "was installed by the Go tool"},
 		"a package": {func(i *installed) {
-			mark := filepath.Join(i.root, "lib", "raddle", release.MarkName)
-			if err := errors.Join(os.MkdirAll(filepath.Dir(mark), 0o755), os.WriteFile(mark, []byte("pip\npip install --upgrade raddle\n"), 0o644)); err != nil {
-				t.Fatal(err)
-			}
+			i.mark("pip\npip install --upgrade raddle\n")
 		}, "was installed by pip, so raddle does not change it"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -181,10 +187,7 @@ func TestUpdateRefuses(t *testing.T) {
 func TestCheckOfPackages(t *testing.T) {
 	i := install(t, "v1.2.0")
 	i.Publish(t, "v1.3.0", []byte("newer"))
-	mark := filepath.Join(i.root, "bin", "raddle."+release.MarkName)
-	if err := os.WriteFile(mark, []byte("npm\nnpm install --global raddle@latest\x1b[31m\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	i.mark("npm\nnpm install --global raddle@latest\x1b[31m\n")
 	out, err := i.update("text", "--check")
 	if err == nil || !strings.Contains(out, "To update it: npm install --global raddle@latest") || strings.Contains(out, "\x1b") {
 		t.Errorf("%v\n%q", err, out)
