@@ -38,7 +38,7 @@ UNRACED := ./agent/shape ./cmd/raddle ./docs/guide ./draw ./draw/internal/layere
 	./internal/report/question ./internal/report/runlist ./internal/report/story ./internal/report/updates ./internal/report/versus ./internal/report/waterfall ./internal/repository ./internal/storage/attach \
 	./internal/storage/config ./internal/storage/entries ./internal/storage/mail ./internal/storage/runfile ./internal/storage/stores ./internal/storage/storetool \
 	./internal/terminal/console ./internal/terminal/ending ./internal/terminal/frontdoor ./internal/terminal/helptext ./internal/terminal/installer ./internal/terminal/language ./internal/terminal/manual ./internal/terminal/moving \
-	./internal/terminal/rolelist ./internal/terminal/runview ./internal/terminal/shareview ./internal/terminal/shellhelp ./internal/terminal/tryout ./internal/terminal/updateview ./internal/testkit/termtest \
+	./internal/terminal/rolelist ./internal/terminal/runview ./internal/terminal/shareview ./internal/terminal/shellhelp ./internal/terminal/tryout ./internal/testkit/termtest \
 	./internal/testkit/testneed ./llm ./llm/anthropic ./llm/gemini ./rag/keyword ./rag/split ./tool ./tool/declare
 
 # A process with the race detector otherwise waits a second before it ends, and tests start thousands.

@@ -104,12 +104,7 @@ func runChat(ctx context.Context, env *environment, opts chatOptions, args []str
 		return ending.BadChoice("--theme", opts.theme, config.Themes)
 	}
 	return runUntilSignal(ctx, func(ctx context.Context) error {
-		if n := updateview.NewNotice(env.process.Config.UpdateNotice, env.process.Dirs.Cache); n != nil {
-			if text := n.Say(); text != "" {
-				env.PrintNote("%s", text)
-			}
-			go n.Ask(ctx)
-		}
+		updateview.Show(ctx, env.Console, env.process.Config.UpdateNotice, env.process.Dirs.Cache)
 		s := &chat.Session{
 			Terminal: chat.Terminal{Console: env.Console, Prompter: env.NewPrompter()},
 			Process:  env.process,

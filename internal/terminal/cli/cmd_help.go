@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -10,7 +9,6 @@ import (
 	"raddle.dev/docs/guide"
 	"raddle.dev/internal/base/pattern"
 	"raddle.dev/internal/base/wording"
-	"raddle.dev/internal/process/app"
 	"raddle.dev/internal/terminal/console"
 	"raddle.dev/internal/terminal/ending"
 	"raddle.dev/internal/terminal/updateview"
@@ -122,37 +120,14 @@ func newVersionCommand(con *console.Console) *cobra.Command {
 		Use:   "version",
 		Short: "Print the version, and what it was built from",
 		Args:  checkArgCount(0, 0, ""),
-		RunE:  func(*cobra.Command, []string) error { return printBuild(con, opts.output) },
+		RunE:  func(*cobra.Command, []string) error { return updateview.PrintBuild(con, opts.output) },
 	}
 	addOutputFlag(cmd, &opts.output, "write it as `FORMAT`: text or json")
 	return cmd
 }
 
 func newUpdateCommand(con *console.Console) *cobra.Command {
-	var opts updateview.Options
-	cmd := updateview.DescribeCommand(&opts)
-	cmd.Args = checkArgCount(0, 0, "")
-	// It needs no configuration: a newer release may be what reads the file.
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		ctx, stop := signalContext(cmd.Context())
-		defer stop()
-		return opts.Run(ctx, con)
-	}
+	opts, cmd := updateview.NewCommand(con)
 	addOutputFlag(cmd, &opts.Output, "write it as `FORMAT`: text or json")
 	return cmd
-}
-
-// printBuild prints the version, the commit and how the program was built.
-func printBuild(con *console.Console, output string) error {
-	b := app.ReadBuild()
-	text := "raddle " + b.Version + "\n"
-	switch {
-	case b.Commit == "":
-		text += "commit unknown: built outside of a clone\n"
-	case b.Modified:
-		text += fmt.Sprintf("commit %s of %s, with changes\n", b.Commit, b.Time)
-	default:
-		text += fmt.Sprintf("commit %s of %s\n", b.Commit, b.Time)
-	}
-	return con.PrintResult(output, b, func() string { return text + fmt.Sprintf("built with %s for %s", b.Go, b.Platform) })
 }

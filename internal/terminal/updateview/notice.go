@@ -9,6 +9,7 @@ import (
 	"raddle.dev/internal/base/plainfile"
 	"raddle.dev/internal/base/release"
 	"raddle.dev/internal/storage/config"
+	"raddle.dev/internal/terminal/console"
 )
 
 // A Notice says at most once a day that there is a newer release than this program. It asks for one at most once a day,
@@ -47,6 +48,19 @@ func NewNotice(wanted *bool, cache string) *Notice {
 		return nil
 	}
 	return &Notice{Path: filepath.Join(cache, noticeName), Source: source, Version: release.Version, Now: time.Now}
+}
+
+// Show says in a conversation that begins what an earlier one has found, and looks for newer releases while it lasts.
+// wanted is what the user has said about it, and cache the directory of what raddle can make again.
+func Show(ctx context.Context, con *console.Console, wanted *bool, cache string) {
+	n := NewNotice(wanted, cache)
+	if n == nil {
+		return
+	}
+	if text := n.Say(); text != "" {
+		con.PrintNote("%s", text)
+	}
+	go n.Ask(ctx)
 }
 
 // Say returns the notice if it is time for it, "" if not.

@@ -1,16 +1,20 @@
-// Package updateview is raddle update, and the notice in conversations that there is a newer release.
+// Package updateview is raddle update and raddle version, and the notice in conversations that there is a newer release.
 package updateview
 
 import (
 	"cmp"
 	"context"
 	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"raddle.dev/internal/base/failure"
 	"raddle.dev/internal/base/release"
 	"raddle.dev/internal/base/term"
+	"raddle.dev/internal/process/app"
 	"raddle.dev/internal/terminal/console"
 	"raddle.dev/internal/terminal/ending"
 )
@@ -21,9 +25,17 @@ type Options struct {
 	Output string
 }
 
-// DescribeCommand returns the command without what it does.
-func DescribeCommand(opts *Options) *cobra.Command {
+// NewCommand returns the command, and its options, of which Output gets its flag from the caller. It needs no
+// configuration: a newer release may be what can read the file.
+func NewCommand(con *console.Console) (*Options, *cobra.Command) {
+	opts := &Options{}
 	cmd := &cobra.Command{
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+			defer stop()
+			return opts.Run(ctx, con)
+		},
 		Use:   "update",
 		Short: "Replace raddle by its newest release, or say what does",
 		Long: `Asks the address that this program was built with for the newest release, and replaces the program if that one is newer. The
@@ -36,7 +48,7 @@ See: raddle help install`,
   raddle update`,
 	}
 	cmd.Flags().BoolVar(&opts.check, "check", false, "only say whether there is a newer release")
-	return cmd
+	return opts, cmd
 }
 
 // A result is what raddle update has found and done.
@@ -134,3 +146,18 @@ func (r result) describe() string {
 var kindNames = map[string]string{release.KindSource: "the Go tool", "deb": "a deb package", "rpm": "an rpm package", "image": "a container image", "pip": "pip", "npm": "npm", "homebrew": "Homebrew", "scoop": "Scoop"}
 
 func nameKind(kind string) string { return cmp.Or(kindNames[kind], term.CleanLine(kind)) }
+
+// PrintBuild prints the version, the commit and how the program was built.
+func PrintBuild(con *console.Console, output string) error {
+	b := app.ReadBuild()
+	text := "raddle " + b.Version + "\n"
+	switch {
+	case b.Commit == "":
+		text += "commit unknown: built outside of a clone\n"
+	case b.Modified:
+		text += fmt.Sprintf("commit %s of %s, with changes\n", b.Commit, b.Time)
+	default:
+		text += fmt.Sprintf("commit %s of %s\n", b.Commit, b.Time)
+	}
+	return con.PrintResult(output, b, func() string { return text + fmt.Sprintf("built with %s for %s", b.Go, b.Platform) })
+}

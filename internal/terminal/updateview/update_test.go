@@ -28,12 +28,12 @@ func TestMain(m *testing.M) {
 	release.Version = strings.TrimPrefix(os.Getenv("UPDATE_TEST_VERSION"), "-")
 	release.Address = os.Getenv("UPDATE_TEST_ADDRESS")
 	release.Key = os.Getenv("UPDATE_TEST_KEY")
-	opts := Options{Output: os.Getenv("UPDATE_TEST_OUTPUT")}
-	cmd := DescribeCommand(&opts)
-	if err := cmd.ParseFlags(os.Args[1:]); err != nil {
-		panic(err)
-	}
-	if err := opts.Run(context.Background(), console.New(os.Stdin, os.Stdout, os.Stderr, nil)); err != nil {
+	opts, cmd := NewCommand(console.New(os.Stdin, os.Stdout, os.Stderr, nil))
+	opts.Output = os.Getenv("UPDATE_TEST_OUTPUT")
+	cmd.SetArgs(os.Args[1:])
+	cmd.SilenceErrors = true
+	cmd.SilenceUsage = true
+	if err := cmd.Execute(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
