@@ -34,17 +34,29 @@ type drive struct {
 	exitedTask atomic.Pointer[task]  // a task that ended its goroutine
 	singleTask *singleTaskRunner     // runs the steps with one task; nil: not started
 
-	watch   writer.Stopwatch
-	skipped atomic.Int64  // time that a Clock of the caller let pass without waiting
-	before  time.Duration // active time of earlier drives
+	worked
 
 	failures atomic.Int32 // drives that failed in the current step of the root
 	stops    breakpoints
 
 	questions questionState
+	changedGraph
 	sharedValues
 	watchdog
 	outages outages
+}
+
+// worked is how long drives have worked on the run.
+type worked struct {
+	watch   writer.Stopwatch
+	skipped atomic.Int64  // time that a Clock of the caller let pass without waiting
+	before  time.Duration // active time of earlier drives
+}
+
+// changedGraph is how the thread was written with a graph that has changed since.
+type changedGraph struct {
+	reshaped map[string]bool // keys whose types have other fields
+	migrated []string        // what its migrations have changed, in words
 }
 
 // runNames are the names of a run.
@@ -137,11 +149,12 @@ type frame struct {
 
 // frameOptions holds what a frame gets when it is opened.
 type frameOptions struct {
-	first      []Write   // of the graph, if no value was written yet
-	concurrent bool      // tasks of the frames above run concurrently with it
-	keeps      bool      // without a store: a node above may be retried
-	listener   *listener // the hooks of the nodes above that get emitted values; nil: none
-	again      []task    // without a store: the tasks of the step in which it failed
+	first      []Write         // of the graph, if no value was written yet
+	concurrent bool            // tasks of the frames above run concurrently with it
+	keeps      bool            // without a store: a node above may be retried
+	listener   *listener       // the hooks of the nodes above that get emitted values; nil: none
+	again      []task          // without a store: the tasks of the step in which it failed
+	reshaped   map[string]bool // keys whose types have other fields than when the thread was written
 }
 
 // frameBuffers holds the memory that the steps of a frame reuse.

@@ -103,15 +103,15 @@ func answerOf(q *record.AskedQuestion) ([]byte, error) {
 }
 
 // recordAnswers checks the answers given to a resume, all before any is recorded. Then it
-// gathers the drive's claim and their records: the claim first, because the time before
+// gathers the drive's claim and their records: the claim, with what stands before it, first, because the time before
 // it does not count as active.
-func (d *drive) recordAnswers(s *fold.Thread, answers []Answer, claim journal.Record) error {
+func (d *drive) recordAnswers(s *fold.Thread, answers []Answer, claim ...journal.Record) error {
 	now := d.now()
 	open, values, err := d.settings.Graph.checkAnswers(s, answers, now)
 	if err != nil {
 		return err
 	}
-	recs := append([]journal.Record{claim}, newAnswerRecords(open, values, answers)...)
+	recs := append(claim, newAnswerRecords(open, values, answers)...)
 	due, expiries := s.ExpireQuestions(now)
 	if err := d.journal.AddRecords(false, append(recs, expiries...)...); err != nil {
 		return err
@@ -187,7 +187,7 @@ func (g *Graph) checkAnswers(s *fold.Thread, answers []Answer, now time.Time) (a
 	}
 	for _, a := range answers {
 		if a.ID == "" {
-			at, n := findOnlyQuestion(open)
+			at, n := fold.FindOnlyQuestion(open, func(q *record.Question) bool { return (*Question)(q).takesAnswers() })
 			if n != 1 {
 				return nil, nil, wrong(a, fmt.Errorf("it names no question, and %d are open", n))
 			}
@@ -217,23 +217,6 @@ func (g *Graph) checkAnswers(s *fold.Thread, answers []Answer, now time.Time) (a
 		asked, values = append(asked, open[at]), append(values, b)
 	}
 	return asked, values, nil
-}
-
-// findOnlyQuestion returns the place of the last open question that takes an answer without its id, and how many do:
-// those that people and programs answer, or else those of Remote. An event has a name, so that none is taken by mistake.
-func findOnlyQuestion(open []fold.OpenQuestion) (at, n int) {
-	for _, takes := range []func(q *Question) bool{(*Question).takesAnswers, func(q *Question) bool { return q.Kind == KindRemote }} {
-		for i := range open {
-			if takes((*Question)(&open[i].Asked.Question)) {
-				at = i
-				n++
-			}
-		}
-		if n > 0 {
-			break
-		}
-	}
-	return at, n
 }
 
 // checkAnswer returns why the node refuses an answer with a value in JSON, or nil. If n

@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/fnv"
-	"math"
-	"math/rand/v2"
 	"time"
 
+	"raddle.dev/graph/internal/backoff"
 	"raddle.dev/graph/internal/panics"
 )
 
@@ -282,11 +280,6 @@ type Progress struct {
 	Note string `json:"note,omitempty"`
 }
 
-const (
-	defaultFactor   = 2
-	defaultMaxDelay = 30 * time.Second
-)
-
 // retry returns the policy of the task's node: its own, else the Runner's.
 func (t *task) retry() *Retry {
 	if n := t.node(); n.Retry.Attempts != 0 || n.Graph != nil || n.Children != nil {
@@ -309,22 +302,5 @@ func (r *Retry) shouldRetry(attempt int, err error) (again bool, fault error) {
 // DelayAfter returns the pause after an attempt; the first one is 1. Its random part is the
 // same for the same seed and attempt, so that a run can be repeated exactly.
 func (r *Retry) DelayAfter(attempt int, seed string) time.Duration {
-	if r.Delay <= 0 {
-		return 0
-	}
-	factor, most := r.Factor, r.MaxDelay
-	if factor <= 0 {
-		factor = defaultFactor
-	}
-	if most <= 0 {
-		most = defaultMaxDelay
-	}
-	d := min(float64(r.Delay)*math.Pow(factor, float64(attempt-1)), float64(most))
-	if j := min(max(r.Jitter, 0), 1); j > 0 {
-		h := fnv.New64a()
-		_, _ = h.Write([]byte(seed))
-		share := rand.New(rand.NewPCG(h.Sum64(), uint64(attempt))).Float64()
-		d = d*(1-j) + d*j*share
-	}
-	return time.Duration(d)
+	return backoff.Policy{Delay: r.Delay, Factor: r.Factor, Most: r.MaxDelay, Jitter: r.Jitter}.DelayAfter(attempt, seed)
 }

@@ -1,9 +1,7 @@
 package graph
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
@@ -58,7 +56,7 @@ type EventWait struct {
 // EventWaitOf returns what a question of Await waits for, with numbers of Match as json.Number; ok is false for any other
 // question.
 func EventWaitOf(q *Question) (w EventWait, ok bool) {
-	ok = q.Kind == KindEvent && unmarshalExactly(q.Data, &w) == nil && w.Name != ""
+	ok = q.Kind == KindEvent && value.UnmarshalExactly(q.Data, &w) == nil && w.Name != ""
 	return w, ok
 }
 
@@ -67,41 +65,5 @@ func (w *EventWait) Accepts(name string, data []byte) bool {
 	if name != w.Name {
 		return false
 	}
-	if len(w.Match) == 0 {
-		return true
-	}
-	var members map[string]json.RawMessage
-	if json.Unmarshal(data, &members) != nil {
-		return false
-	}
-	for name, want := range w.Match {
-		have, ok := members[name]
-		if !ok || !isSameValue(want, have) {
-			return false
-		}
-	}
-	return true
-}
-
-// isSameValue reports whether JSON is a value, or is written like a text.
-func isSameValue(want any, have json.RawMessage) bool {
-	encoded, err := json.Marshal(want)
-	if err != nil {
-		return false
-	}
-	var a, b any
-	if unmarshalExactly(encoded, &a) != nil || unmarshalExactly(have, &b) != nil {
-		return false
-	}
-	if text, ok := want.(string); ok && have[0] != '"' {
-		return string(have) == text && have[0] != '{' && have[0] != '['
-	}
-	return reflect.DeepEqual(a, b)
-}
-
-// unmarshalExactly decodes JSON and keeps its numbers as they are written.
-func unmarshalExactly(data []byte, v any) error {
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.UseNumber()
-	return d.Decode(v)
+	return value.HasMembers(data, w.Match)
 }

@@ -6,12 +6,9 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
-	"slices"
-	"strings"
-	"sync"
 	"time"
 
-	"raddle.dev/graph/internal/fold"
+	"raddle.dev/graph/internal/ringcache"
 )
 
 // CacheKey returns the prefix of the keys under which a node's updates are cached, for
@@ -98,17 +95,8 @@ type MemoryCache struct {
 	// Clock decides when an entry has expired. If nil, it is the wall clock.
 	Clock Clock
 
-	mu      sync.Mutex
-	entries map[string]cacheEntry
-	order   []string // in the order of Set; may name entries that were removed
+	kept ringcache.Cache
 }
-
-type cacheEntry struct {
-	value   []byte
-	expires time.Time // zero: never
-}
-
-const defaultCacheMax = 10_000
 
 func (c *MemoryCache) now() time.Time {
 	if c.Clock == nil {
@@ -119,52 +107,22 @@ func (c *MemoryCache) now() time.Time {
 
 // Get implements Cache.
 func (c *MemoryCache) Get(_ context.Context, key string) ([]byte, bool, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	e, ok := c.entries[key]
-	if ok && !e.expires.IsZero() && !c.now().Before(e.expires) {
-		delete(c.entries, key)
-		ok = false
-	}
-	if !ok {
-		return nil, false, nil
-	}
-	return append([]byte(nil), e.value...), true, nil
+	value, found := c.kept.Get(key, c.now())
+	return value, found, nil
 }
 
 // Set implements Cache.
 func (c *MemoryCache) Set(_ context.Context, key string, value []byte, ttl time.Duration) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	most := c.Max
-	if most <= 0 {
-		most = defaultCacheMax
-	}
-	if _, known := c.entries[key]; !known {
-		for len(c.entries) >= most && len(c.order) > 0 {
-			delete(c.entries, c.order[0])
-			c.order = c.order[1:]
-		}
-		c.order = append(c.order, key)
-	}
-	e := cacheEntry{value: append([]byte(nil), value...)}
+	var expires time.Time
 	if ttl > 0 {
-		e.expires = c.now().Add(ttl)
+		expires = c.now().Add(ttl)
 	}
-	fold.SetEntry(&c.entries, key, e)
+	c.kept.Set(key, value, expires, c.Max)
 	return nil
 }
 
 // Clear implements Cache.
 func (c *MemoryCache) Clear(_ context.Context, prefix string) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.order = slices.DeleteFunc(c.order, func(key string) bool {
-		if !strings.HasPrefix(key, prefix) {
-			return false
-		}
-		delete(c.entries, key)
-		return true
-	})
+	c.kept.Clear(prefix)
 	return nil
 }

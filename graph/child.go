@@ -2,16 +2,15 @@ package graph
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
 
 	"raddle.dev/graph/internal/fold"
+	"raddle.dev/graph/internal/migration"
 	"raddle.dev/graph/internal/record"
 	"raddle.dev/graph/journal"
 )
@@ -472,126 +471,33 @@ func (t *task) endChildren() {
 	}
 }
 
-// compareGraphs compares the graphs with those that the run was started with, and returns
-// the records of the caller's consent for the journal.
-func (d *drive) compareGraphs(s *fold.Thread, accept bool) (consents []journal.Record, err error) {
-	g, raw := d.settings.Graph, s.EnsureFrame("")
-	if raw.Digest != g.digest {
-		e := &ChangedError{Thread: d.thread, Was: raw.Digest, Is: g.digest}
-		for _, t := range raw.Tasks {
-			if _, ok := g.byName[t.Node]; !ok {
-				e.Missing = append(e.Missing, t.Node)
-			}
-		}
-		if !accept || e.Missing != nil {
-			return nil, e
+// compareGraphs compares the graphs with those that the run was started with, after the migrations that cover what has changed. It
+// returns the record of these, and those of the caller's consent for the journal.
+func (d *drive) compareGraphs(s *fold.Thread, accept bool) (migrated, consents []journal.Record, err error) {
+	g := d.settings.Graph
+	if p := g.planMigration(s, d.thread); p != nil {
+		switch {
+		case p.Covered:
+			migrated = []journal.Record{p.takeOver(s, journal.AuthorOf(d.ctx))}
+			d.migrated = p.Done
+		case !accept || p.Missing != nil:
+			return nil, nil, &p.ChangedError
 		}
 	}
-	w := comparison{Thread: s, named: s.ChildPathsByTask()}
-	if w.named == nil {
-		return nil, nil
+	named := s.ChildPathsByTask()
+	if named == nil {
+		return migrated, nil, nil
 	}
+	var agreed map[string][]byte
 	if f := s.Frames[sharedPath]; f != nil {
-		w.agreed = f.Effects
+		agreed = f.Effects
 	}
-	w.walkFrame("", "", g)
-	for _, c := range w.changes {
+	consent := func(path string) string { return EffectID{Name: "graph", Call: "=" + path}.String() }
+	for _, c := range migration.CompareChildren(&s.ThreadState, named, g.migrationTarget(s.Shape), func(path string) string { return string(agreed[consent(path)]) }) {
 		if !accept {
-			c.Thread = d.thread
-			return nil, &c.ChangedError
+			return nil, nil, &ChangedError{Thread: d.thread, Child: c.Public, Was: c.Was, Is: c.Is}
 		}
-		consents = append(consents, fold.NewRecord(journal.KindEffect, &record.Parts{Path: sharedPath, ID: c.consent, Value: []byte(strconv.Quote(c.Is))}))
+		consents = append(consents, fold.NewRecord(journal.KindEffect, &record.Parts{Path: sharedPath, ID: consent(c.Path), Value: []byte(strconv.Quote(c.Is))}))
 	}
-	return consents, nil
-}
-
-// comparison walks through the frames that have not ended and compares the graphs of
-// named children with those that the nodes have now. Those of a ChildGraph with OutsideDigest are
-// not part of the digest of the run's graph.
-type comparison struct {
-	*fold.Thread
-	named   map[string][]string // children, by task
-	agreed  map[string][]byte   // what the caller has consented to before
-	changes []change
-}
-
-type change struct {
-	ChangedError
-	consent string // the journal's key for the consent
-}
-
-func (w *comparison) walkFrame(path, public string, g *Graph) {
-	f := w.Frames[path]
-	if f == nil {
-		return
-	}
-	for _, t := range f.Tasks {
-		id := fmt.Sprintf("%d.%s.%d", f.Step, t.Node, t.Index)
-		at, known := g.byName[t.Node]
-		if _, done := f.Done[id]; done || !known || at == end {
-			continue
-		}
-		n := &g.nodes[at]
-		if n.Graph != nil {
-			w.walkFrame(path+id+"/", public+t.Node+"/", n.Graph)
-		}
-		for _, below := range w.named[path+id] {
-			w.compareChild(n, below, public+t.Node+"/"+strings.TrimSuffix(below[len(path+id)+1:], "/"))
-		}
-	}
-}
-
-// compareChild compares one named child. The journal does not record its kind: one of the
-// graphs must be the one that it was started with.
-func (w *comparison) compareChild(n *compiledNode, path, public string) {
-	f := w.Frames[path]
-	for _, kind := range slices.Sorted(maps.Keys(n.Children)) {
-		if g := n.Children[kind].Graph; g.digest == f.Digest {
-			w.walkFrame(path, public+"/", g)
-			return
-		}
-	}
-	c := change{ChangedError{Child: public, Was: f.Digest, Is: n.childDigest()}, EffectID{Name: "graph", Call: "=" + path}.String()}
-	if !f.Returned && string(w.agreed[c.consent]) != strconv.Quote(c.Is) {
-		w.changes = append(w.changes, c)
-	}
-}
-
-// childDigest identifies all graphs of named children.
-func (n *compiledNode) childDigest() string {
-	h := sha256.New()
-	for _, kind := range slices.Sorted(maps.Keys(n.Children)) {
-		_, _ = io.WriteString(h, fmt.Sprintf("%q\n", []string{kind, n.Children[kind].Graph.digest}))
-	}
-	return fmt.Sprintf("%x", h.Sum(nil)[:8])
-}
-
-// ChangedError says that the graph that is to continue a run is not the one that
-// started it.
-type ChangedError struct {
-	// Thread is the thread.
-	Thread string
-
-	// Was and Is are the digests of the graph then and now.
-	Was, Is string
-
-	// Missing are the nodes that the run is about to execute and that the graph no longer
-	// has. With one, AcceptChanges does not help.
-	Missing []string
-
-	// Child is the path of the named child whose graph has changed; empty: the run's own
-	// graph has.
-	Child string
-}
-
-// Error implements error.
-func (e *ChangedError) Error() string {
-	s := fmt.Sprintf("thread %s was started with graph %s, which is now %s", e.Thread, e.Was, e.Is)
-	switch {
-	case e.Child != "":
-		s = fmt.Sprintf("thread %s: its child %s was started with graph %s, which no longer exists", e.Thread, e.Child, e.Was)
-	case len(e.Missing) > 0:
-		return s + "; it no longer has " + strings.Join(e.Missing, ", ")
-	}
-	return s + "; set AcceptChanges to continue with what there is now"
+	return migrated, consents, nil
 }

@@ -11,6 +11,8 @@ import (
 	"sync"
 
 	"raddle.dev/graph/internal/nearest"
+	"raddle.dev/graph/internal/reach"
+	"raddle.dev/graph/internal/structure"
 )
 
 // Graph is a compiled, immutable Def. It is safe for any number of concurrent runs.
@@ -26,6 +28,7 @@ type Graph struct {
 	breaks  bool // a node has a break
 	ends    bool // it may end contexts of nodes by itself, or children of it may
 	digest  string
+	before  string        // the digest that earlier versions have recorded: without reducers and types
 	outline func() []byte // the structure as a journal holds it
 }
 
@@ -64,7 +67,7 @@ const defaultMaxSteps = 10_000_000
 // Name returns the Def's name.
 func (g *Graph) Name() string { return g.def.Name }
 
-// Digest identifies the definition: keys, nodes, edges and children, but not limits or
+// Digest identifies the definition: keys with their reducers and what their types consist of, nodes, edges and children, but not limits or
 // the code of functions. A run records the digest of the graph it was started with.
 func (g *Graph) Digest() string { return g.digest }
 
@@ -82,13 +85,15 @@ func Compile(d Def) (*Graph, error) {
 	c.connectNodes()
 	c.resolveStarts()
 	c.resolveFinally()
+	c.checkMigrations()
 	if len(c.errs) == 0 {
 		c.checkReachable()
 	}
 	if len(c.errs) > 0 {
 		return nil, errors.Join(c.errs...)
 	}
-	c.g.digest, c.g.ends, c.g.outline = computeDigest(c.g), canEndNodeContext(c.g), sync.OnceValue(c.g.packStructure)
+	c.g.digest, c.g.before = computeDigest(c.g, true), computeDigest(c.g, false)
+	c.g.ends, c.g.outline = canEndNodeContext(c.g), sync.OnceValue(c.g.packStructure)
 	return c.g, nil
 }
 
@@ -386,31 +391,22 @@ func (c *compiler) resolveFinally() {
 
 // checkReachable walks from the start; a join is passed when all its sources have been reached.
 func (c *compiler) checkReachable() {
-	seen := make([]bool, len(c.g.nodes))
-	arrived := make([]int, len(c.g.joins))
-	todo := slices.Clone(c.g.start)
-	anywhere := false // a node with AnyRoute was reached, so every other node is too
-	for len(todo) > 0 {
-		i := todo[len(todo)-1]
-		todo = todo[:len(todo)-1]
-		if i == end || seen[i] {
-			continue
-		}
-		seen[i] = true
+	w := reach.Nodes{Targets: func(i int) []int {
 		n := &c.g.nodes[i]
-		todo = append(todo, n.possibleTargets(c.g)...)
-		if n.AnyRoute && !anywhere {
-			anywhere = true
-			for other := range c.g.nodes {
-				todo = append(todo, other)
-			}
+		if n.AnyRoute {
+			return slices.Collect(maps.Values(c.g.byName))
 		}
-		for _, j := range n.joins {
-			if arrived[j.join]++; arrived[j.join] == len(c.g.joins[j.join].from) {
-				todo = append(todo, c.g.joins[j.join].to)
-			}
+		return n.possibleTargets(c.g)
+	}, Joins: func(i int) (at []int) {
+		for _, j := range c.g.nodes[i].joins {
+			at = append(at, j.join)
 		}
+		return at
+	}}
+	for _, j := range c.g.joins {
+		w.Passed = append(w.Passed, reach.Join{Sources: len(j.from), To: j.to})
 	}
+	seen, arrived := w.Walk(c.g.start, len(c.g.nodes))
 	for i := range c.g.nodes {
 		if !seen[i] && i != c.g.finally {
 			c.addFault("node %q cannot be reached from %s", c.g.nodes[i].Name, strings.Join(c.g.def.Start, ", "))
@@ -450,8 +446,18 @@ func (g *Graph) nameOf(i int) string {
 	return g.nodes[i].Name
 }
 
-// computeDigest hashes everything that the meaning of a journal depends on.
-func computeDigest(g *Graph) string {
+// hasDigest reports whether a graph with a digest is the same as this one. shape is its structure, which a journal of an
+// earlier version needs: its digest says nothing about reducers and types.
+func (g *Graph) hasDigest(digest string, shape []byte) bool {
+	if digest != g.before {
+		return digest == g.digest
+	}
+	changes, known := structure.CompareGraphs(shape, g.outline())
+	return !known || !slices.ContainsFunc(changes, func(c structure.Change) bool { return c.Kind == structure.ChangedKey })
+}
+
+// computeDigest hashes everything that the meaning of a journal depends on. Earlier versions had no types in it.
+func computeDigest(g *Graph, typed bool) string {
 	h := sha256.New()
 	put := func(parts ...any) { _, _ = io.WriteString(h, fmt.Sprintf("%q\n", parts)) }
 	put("graph", g.def.Name, g.def.Version, g.def.Start, g.def.Open != nil)
@@ -460,6 +466,16 @@ func computeDigest(g *Graph) string {
 	}
 	for _, k := range g.table.keys {
 		put("key", k.name, k.tag, int(k.fold))
+		if typed {
+			d := k.describe()
+			put("type", d.Reducer, d.Shape)
+		}
+	}
+	digestOf := func(child *Graph) string {
+		if typed {
+			return child.digest
+		}
+		return child.before
 	}
 	for i := range g.nodes {
 		n := &g.nodes[i]
@@ -476,11 +492,11 @@ func computeDigest(g *Graph) string {
 			}
 		}
 		if n.Graph != nil {
-			put("child", n.Graph.digest)
+			put("child", digestOf(n.Graph))
 		}
 		for _, kind := range slices.Sorted(maps.Keys(n.Children)) {
 			if sub := n.Children[kind]; !sub.OutsideDigest {
-				put("child", kind, sub.Graph.digest)
+				put("child", kind, digestOf(sub.Graph))
 			}
 		}
 	}

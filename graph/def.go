@@ -217,6 +217,10 @@ type Def struct {
 	// Version is part of the digest: change it when the meaning of nodes changes.
 	Version string
 
+	// Migrations say how runs that were started with earlier versions continue with this one: from each entry to the next, and from the last one to this
+	// graph. A resume whose run they cover applies them first, in one record, and needs no AcceptChanges.
+	Migrations []Migration
+
 	// Keys are the values of the state.
 	Keys []AnyKey
 
@@ -376,22 +380,26 @@ func (g *Graph) Structure() Structure {
 // packStructure returns the structure and the keys as a journal holds them.
 func (g *Graph) packStructure() []byte {
 	keys := map[string][]structure.Key{}
-	g.listKeys("", keys)
-	return structure.PackGraph(g.Structure(), keys)
+	versions := map[string]string{"": g.def.Version}
+	g.listKeys("", keys, versions)
+	return structure.PackGraph(g.Structure(), keys, versions)
 }
 
-// listKeys adds the keys of the graph and of its children.
-func (g *Graph) listKeys(path string, keys map[string][]structure.Key) {
+// listKeys adds the keys and versions of the graph and of its children.
+func (g *Graph) listKeys(path string, keys map[string][]structure.Key, versions map[string]string) {
+	if g.def.Version != "" {
+		versions[path] = g.def.Version
+	}
 	for _, k := range g.table.keys {
-		keys[path] = append(keys[path], structure.NewKey(k.name, k.how, k.tag, k.typ, k.custom))
+		keys[path] = append(keys[path], k.describe())
 	}
 	for i := range g.nodes {
 		n := &g.nodes[i]
 		if n.Graph != nil {
-			n.Graph.listKeys(path+n.Name+"/", keys)
+			n.Graph.listKeys(path+n.Name+"/", keys, versions)
 		}
 		for kind, sub := range n.Children {
-			sub.Graph.listKeys(path+n.Name+"#"+kind+"/", keys)
+			sub.Graph.listKeys(path+n.Name+"#"+kind+"/", keys, versions)
 		}
 	}
 }

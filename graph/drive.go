@@ -188,11 +188,12 @@ func (d *drive) resumeRun(ctx context.Context, in Resume) (Result, error) {
 		}
 		return d.finalResult(s, f)
 	}
-	raw := s.EnsureFrame("")
-	consents, err := d.compareGraphs(s, in.AcceptChanges)
+	migrated, consents, err := d.compareGraphs(s, in.AcceptChanges)
 	if err != nil {
 		return res, err
 	}
+	raw := s.EnsureFrame("")
+	d.reshaped = structure.ListReshaped(s.Shape, d.settings.Graph.outline())
 	d.questions.ahead, d.questions.asked, d.stops.passed = s.Ahead, s.Asked, s.Run.Broken
 	d.stops.cancel = in.Cancel
 	if in.IgnoreAhead {
@@ -212,7 +213,7 @@ func (d *drive) resumeRun(ctx context.Context, in Resume) (Result, error) {
 	if err != nil {
 		return res, fmt.Errorf("thread %s: %w", d.thread, err)
 	}
-	if err := d.recordAnswers(s, in.Answers, claim); err != nil {
+	if err := d.recordAnswers(s, in.Answers, append(migrated, claim)...); err != nil {
 		return res, err
 	}
 	if err := d.journal.AddRecords(false, consents...); err != nil {
@@ -242,6 +243,7 @@ func (d *drive) openIdleFrame(s *fold.Thread, set ...Write) (*frame, error) {
 	if !s.Run.Status.Final() {
 		return nil, newBusyError(s, d.thread, journal.Lease{})
 	}
+	d.reshaped = structure.ListReshaped(s.Shape, d.settings.Graph.outline())
 	raw := s.EnsureFrame("")
 	raw.Tasks, raw.Arrived = nil, nil // they belong to an abandoned run
 	if s.Run.ID == d.run {
@@ -370,7 +372,7 @@ func (d *drive) driveRoot(f *frame) (Result, error) {
 	d.closeHandle() // the end of the drive is the last record
 	hung, err := d.leftBehind(err)
 	defer f.recycleTasks()
-	res := Result{Hung: hung, Thread: d.thread, Run: d.run, Status: status, State: f.st.forReader(), Value: f.value, Steps: f.step - first, Failures: f.failures, Breaks: f.breaks, Unused: d.questions.unusedAnswers()}
+	res := Result{Hung: hung, Thread: d.thread, Run: d.run, Status: status, State: f.st.forReader(), Value: f.value, Steps: f.step - first, Failures: f.failures, Breaks: f.breaks, Unused: d.questions.unusedAnswers(), Migrated: d.migrated}
 	res.Questions, res.Timers = splitTimers(f.asked)
 	if status == Waiting {
 		res.Due = firstDue(f.asked)

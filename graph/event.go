@@ -8,8 +8,9 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
-	"sync"
 	"time"
+
+	"raddle.dev/graph/internal/eventqueue"
 )
 
 // Topic is a set of events that a consumer asks for. Other events are not built.
@@ -327,25 +328,11 @@ type eventSink struct {
 	saved      func() int64 // number of the newest saved record; nil without a journal
 	readerLeft bool         // the reader has left
 	cancel     func()       // ends the drive when the reader leaves
-	spare      []Event
-
-	mu    sync.Mutex // guards the fields below
-	queue []Event    // from tasks
-	full  bool       // a task waits for room
-	room  sync.Cond  // on mu
-	done  bool       // no task is left that could send
-	over  bool       // the drive has ended
-	wake  chan struct{}
+	queued     eventqueue.Queue[Event]
 }
-
-// sendBuffer is the number of events that tasks may send before the reader takes them.
-const sendBuffer = 16
 
 // openQueue makes the outlet ready for send and pump.
-func (s *eventSink) openQueue() {
-	s.room.L = &s.mu
-	s.wake = make(chan struct{}, 1)
-}
+func (s *eventSink) openQueue() { s.queued.Open() }
 
 // deliverEvent passes an event to the reader. Only the reader's goroutine may call it.
 func (s *eventSink) deliverEvent(e Event) {
@@ -360,6 +347,9 @@ func (s *eventSink) deliverEvent(e Event) {
 		s.cancel()
 	}
 }
+
+// Deliver implements eventqueue.Receiver.
+func (s *eventSink) Deliver(e Event) { s.deliverEvent(e) }
 
 // stampEvent sets when an event happened, unless that is set, and after which record.
 func (s *eventSink) stampEvent(e *Event) {
@@ -379,58 +369,17 @@ func (s *eventSink) sendEvent(e Event) { s.queueEvent(e, true) }
 // reader's goroutine.
 func (s *eventSink) queueEvent(e Event, wait bool) {
 	s.stampEvent(&e)
-	s.mu.Lock()
-	for wait && len(s.queue) >= sendBuffer && !s.over {
-		s.full = true
-		s.room.Wait()
-	}
-	first := len(s.queue) == 0
-	if !s.over {
-		s.queue = append(s.queue, e)
-	}
-	s.mu.Unlock()
-	if first {
-		s.wakePump()
-	}
+	s.queued.Put(e, wait)
 }
 
 // deliverQueued delivers, on the reader's goroutine, what a task has sent.
-func (s *eventSink) deliverQueued() {
-	for {
-		batch, _ := s.takeBatch()
-		if len(batch) == 0 {
-			return
-		}
-		for i := range batch {
-			s.deliverEvent(batch[i])
-		}
-		clear(batch)
-	}
-}
+func (s *eventSink) deliverQueued() { s.queued.DeliverWaiting(s) }
 
 // endPump informs the pump that its tasks have ended.
-func (s *eventSink) endPump() {
-	s.mu.Lock()
-	s.done = true
-	s.mu.Unlock()
-	s.wakePump()
-}
+func (s *eventSink) endPump() { s.queued.End() }
 
 // close wakes the tasks that still wait to send.
-func (s *eventSink) close() {
-	s.mu.Lock()
-	s.over = true
-	s.mu.Unlock()
-	s.room.Broadcast()
-}
-
-// wakePump wakes the pump.
-func (s *eventSink) wakePump() {
-	select {
-	case s.wake <- struct{}{}:
-	default:
-	}
-}
+func (s *eventSink) close() { s.queued.Close() }
 
 // pumpEvents delivers what tasks send until finish is called. If the reader panics, the tasks
 // are cancelled and drained before the panic continues.
@@ -447,40 +396,7 @@ func (s *eventSink) pumpEvents() {
 	finished = true
 }
 
-func (s *eventSink) drainQueue() {
-	for {
-		batch, done := s.takeBatch()
-		for i := range batch {
-			s.deliverEvent(batch[i])
-		}
-		clear(batch)
-		switch {
-		case len(batch) > 0:
-		case done:
-			return
-		default:
-			<-s.wake
-		}
-	}
-}
-
-// takeBatch returns what has been sent. If that is nothing, done reports whether the tasks
-// have ended.
-func (s *eventSink) takeBatch() (batch []Event, done bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.queue) == 0 {
-		done, s.done = s.done, false
-		return nil, done
-	}
-	batch = s.queue
-	s.queue, s.spare = s.spare[:0], batch
-	if s.full {
-		s.full = false
-		s.room.Broadcast()
-	}
-	return batch, false
-}
+func (s *eventSink) drainQueue() { s.queued.DeliverAll(s) }
 
 // Phase is a part of a step.
 type Phase string

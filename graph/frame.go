@@ -19,6 +19,9 @@ func newFrame(d *drive, g *Graph, path, public string) *frame {
 	f.ts, f.writes, f.fresh = n.ts[:0], n.writes[:0], n.fresh[:]
 	f.next.tasks, f.tasks = n.tasks[:0:1], n.tasks[1:1]
 	f.rec, f.bufs.marks = n.rec[:0], n.marks[:0]
+	if d != nil {
+		f.reshaped = d.reshaped
+	}
 	return f
 }
 
@@ -151,11 +154,16 @@ func (f *frame) restoreKeys(raw *record.Frame, names []string, set []Write) erro
 		for _, p := range raw.Keys[name] {
 			if p.Fold != record.Set && p.Fold != d.fold {
 				return fmt.Errorf("key %q was stored in parts by %s key and is now declared as %s key, which would read one part as the whole (Reset of the key in Edit or Resume.Set replaces the value)",
-					name, keyKind(p.Fold), keyKind(d.fold))
+					name, p.Fold.NameKeys(), d.fold.NameKeys())
 			}
 			v, err := d.decodeStored(p.Value)
 			if err != nil {
 				return fmt.Errorf("%w (Reset of the key in Edit or Resume.Set replaces the value)", err)
+			}
+			if f.reshaped[name] {
+				if err := d.checkKept(p.Value, v); err != nil {
+					return err
+				}
 			}
 			ws = append(ws, Write{d, boxNil(v), p.Fold == record.Set})
 		}
@@ -175,15 +183,17 @@ func (f *frame) restoreKeys(raw *record.Frame, names []string, set []Write) erro
 	return nil
 }
 
-// keyKind names the keys that store their writes in a way, with an article.
-func keyKind(m record.Mode) string {
-	switch m {
-	case record.Append:
-		return "an Append"
-	case record.Merge:
-		return "a Merge"
+// checkKept refuses a value whose type has other fields now, if something of it would be lost.
+func (k *keyDef) checkKept(stored []byte, v any) error {
+	again, err := k.encodeStored(nil, v)
+	if err != nil {
+		return err
 	}
-	return "another"
+	if lost := value.FindLost(stored, again); lost != "" {
+		return fmt.Errorf("key %q was stored when its type %s had other fields: %s would be lost (a migration with ConvertKey keeps it, Reset of the key in Edit or Resume.Set replaces the value)",
+			k.name, k.tag, lost)
+	}
+	return nil
 }
 
 // findArrival finds a journaled arrival in the graph's joins.

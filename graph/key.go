@@ -11,6 +11,7 @@ import (
 
 	"raddle.dev/graph/internal/panics"
 	"raddle.dev/graph/internal/record"
+	"raddle.dev/graph/internal/structure"
 	"raddle.dev/graph/internal/value"
 )
 
@@ -25,6 +26,7 @@ type keyDef struct {
 	fold   record.Mode
 	single bool // at most one task of a step may write it
 	custom bool // encode and decode are a Codec's
+	plain  bool // that of JSONCodec, so that what is stored depends on the type
 	shares bool // two values may have a slice, a map or the target of a pointer in common
 	begin  func(old any, buf any) any
 	add    func(acc any, present bool, upd any) (any, error) // nil: overwrite
@@ -32,6 +34,11 @@ type keyDef struct {
 	clone  func(v any) any // a copy that shares nothing; nil: value.Copy makes it
 	encode func(dst []byte, v any) ([]byte, error)
 	decode func(b []byte) (any, error)
+}
+
+// describe describes the key as a journal does.
+func (k *keyDef) describe() structure.Key {
+	return structure.NewKey(k.name, k.how, k.tag, k.typ, k.custom && !k.plain)
 }
 
 // mayHoldMap reports whether a value of the key may be a map.
@@ -347,6 +354,8 @@ type Codec[T any] struct {
 
 	// Decode reads what Encode wrote. It must be pure, and must not keep b.
 	Decode func(b []byte) (T, error)
+
+	plain bool // made by JSONCodec
 }
 
 // JSONCodec stores every value as plain JSON, under the tag that the key has without a
@@ -355,7 +364,8 @@ type Codec[T any] struct {
 // string, bool).
 func JSONCodec[T any]() Codec[T] {
 	return Codec[T]{
-		Tag: typeTag[T](),
+		plain: true,
+		Tag:   typeTag[T](),
 		Encode: func(dst []byte, v T) ([]byte, error) {
 			j, err := value.EncodeJSON(&v)
 			return append(dst, j...), err
@@ -375,7 +385,7 @@ func (k Key[T]) WithCodec(c Codec[T]) Key[T] {
 		panic("graph: the codec of key " + k.d.name + " lacks Encode or Decode")
 	}
 	d := *k.d
-	d.tag, d.custom = c.Tag, true
+	d.tag, d.custom, d.plain = c.Tag, true, c.plain
 	d.encode = func(dst []byte, v any) ([]byte, error) { t, _ := v.(T); return c.Encode(dst, t) }
 	d.decode = func(b []byte) (any, error) { return c.Decode(b) }
 	return Key[T]{&d}

@@ -329,7 +329,7 @@ func (g *Graph) nodeNamed(name string) *compiledNode {
 // childWith returns the graph of named children that has a digest, or nil.
 func (n *compiledNode) childWith(digest string) *Graph {
 	for _, kind := range slices.Sorted(maps.Keys(n.Children)) {
-		if g := n.Children[kind].Graph; g.digest == digest {
+		if g := n.Children[kind].Graph; g.digest == digest || g.before == digest {
 			return g
 		}
 	}

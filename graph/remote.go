@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 
+	"raddle.dev/graph/internal/runid"
 	"raddle.dev/graph/internal/value"
 )
 
@@ -82,7 +83,7 @@ func (a attempt) encodeRemoteCall(r remoteData, q *Question) error {
 // remoteID returns the id of the run that answers a question of a run: it sorts by the time of that run.
 func remoteID(run, question string) string {
 	const length = 10
-	return run[:min(idTime, len(run))] + hashID(length, run, question)
+	return runid.Extend(run, length, question)
 }
 
 // RemoteCallOf returns the call of a question of Remote; ok is false for any other question.

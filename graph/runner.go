@@ -283,6 +283,9 @@ type Result struct {
 	// Steps is the number of steps that this drive committed at the root.
 	Steps int
 
+	// Migrated says in words what Def.Migrations have changed before this drive; nil: nothing.
+	Migrated []string
+
 	// Failures are those that ended a path by OnError: End in the steps of this run, including
 	// those of children, also in earlier drives: of these, each Err has the text only.
 	Failures []*NodeError

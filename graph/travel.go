@@ -11,6 +11,7 @@ import (
 	"raddle.dev/graph/internal/fence"
 	"raddle.dev/graph/internal/fold"
 	"raddle.dev/graph/internal/record"
+	"raddle.dev/graph/internal/structure"
 	"raddle.dev/graph/journal"
 )
 
@@ -22,7 +23,7 @@ func (r *Runner) State(ctx context.Context, thread string, at int64) (State, err
 	if err != nil {
 		return State{}, err
 	}
-	f, err := decodeState(r.Graph, s.EnsureFrame(""), nil)
+	f, err := decodeState(r.Graph, s, nil)
 	if err != nil {
 		return State{}, fmt.Errorf("thread %s: %w", thread, err)
 	}
@@ -85,7 +86,7 @@ func (r *Runner) newEditRecords(s *fold.Thread, set []Write, next *frontier, by 
 		raw.Tags[w.Key()] = w.key.tag
 		retyped[w.Key()] = w.key.tag
 	}
-	f, err := decodeState(r.Graph, raw, func(name string) bool { return foldsOnto(set, name) })
+	f, err := decodeState(r.Graph, s, func(name string) bool { return foldsOnto(set, name) })
 	if err != nil {
 		return nil, err
 	}
@@ -135,10 +136,12 @@ func foldsOnto(set []Write, name string) bool {
 	return false
 }
 
-// decodeState decodes the values of a frame, but not what it runs next: a graph that has lost
+// decodeState decodes the values of the root, but not what it runs next: a graph that has lost
 // nodes can still read them. If only is not nil, it decodes the keys that only accepts.
-func decodeState(g *Graph, raw *record.Frame, only func(name string) bool) (*frame, error) {
+func decodeState(g *Graph, s *fold.Thread, only func(name string) bool) (*frame, error) {
 	f := newFrame(nil, g, "", "")
+	f.reshaped = structure.ListReshaped(s.Shape, g.outline())
+	raw := s.EnsureFrame("")
 	names := slices.DeleteFunc(slices.Sorted(maps.Keys(raw.Keys)), func(name string) bool { return only != nil && !only(name) })
 	return f, f.restoreKeys(raw, names, nil)
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"raddle.dev/graph/internal/record"
+	"raddle.dev/graph/internal/structure"
 )
 
 // PauseForEdit applies an edit to a run: what its current steps have done belongs to the
@@ -18,8 +19,13 @@ func (s *Thread) PauseForEdit(branch string) {
 	}
 }
 
-// applyEdit folds the record of an edit.
+// applyEdit folds the record of an edit. One that has migrated the thread has all that it leads to: the current steps continue.
 func (s *Thread) applyEdit(b *record.Parts) {
+	if b.State != nil {
+		s.ThreadState = *b.State
+		s.Shape = structure.Resolve(s.Shape, nil)
+		return
+	}
 	s.PauseForEdit(b.Branch)
 	f := s.EnsureFrame(b.Path)
 	setTags(f, b.Tags)

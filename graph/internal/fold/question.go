@@ -122,3 +122,20 @@ type OpenQuestion struct {
 	Path, Key string
 	Asked     *record.AskedQuestion
 }
+
+// FindOnlyQuestion returns the place of the last open question that takes an answer without its id, and how many do:
+// those that people and programs answer, or else those of Remote. An event has a name, so that none is taken by mistake.
+func FindOnlyQuestion(open []OpenQuestion, takesAnswers func(q *record.Question) bool) (at, n int) {
+	for _, takes := range []func(q *record.Question) bool{takesAnswers, func(q *record.Question) bool { return q.Kind == KindRemote }} {
+		for i := range open {
+			if takes(&open[i].Asked.Question) {
+				at = i
+				n++
+			}
+		}
+		if n > 0 {
+			break
+		}
+	}
+	return at, n
+}

@@ -32,6 +32,19 @@ func (s *Thread) NewEdit(b *record.Parts) journal.Record {
 	return NewRecord(journal.KindEdit, b)
 }
 
+// Migrate replaces what the thread holds, and returns the record of an edit that does the same. wrote are the keys of the root that
+// change by it, and by is who migrates.
+func (s *Thread) Migrate(state *record.ThreadState, wrote []string, by string) journal.Record {
+	s.ThreadState = *state
+	s.Driving = false
+	root := s.EnsureFrame("")
+	b := &record.Parts{State: &s.ThreadState, By: by, Keys: wrote, Chosen: true, Tasks: root.Tasks, Arrived: root.Arrived}
+	for _, key := range wrote {
+		b.Patches = append(b.Patches, root.Keys[key]...)
+	}
+	return s.NewEdit(b)
+}
+
 // describeRun sets what listings need: which run it is, how it stands, and what runs next in a frame.
 func (s *Thread) describeRun(b *record.Parts, path string) {
 	b.Run = s.Run.ID

@@ -5,6 +5,15 @@ import "fmt"
 
 // SuggestName returns a hint with the nearest of the known names, which are sorted, or "" if none is near.
 func SuggestName(name string, known []string) string {
+	best := FindName(name, known)
+	if best == "" {
+		return ""
+	}
+	return fmt.Sprintf("; did you mean %q?", best)
+}
+
+// FindName returns the nearest of the known names, or "" if none is near.
+func FindName(name string, known []string) string {
 	best := ""
 	at := 3
 	for _, k := range known {
@@ -13,10 +22,7 @@ func SuggestName(name string, known []string) string {
 			at = d
 		}
 	}
-	if best == "" {
-		return ""
-	}
-	return fmt.Sprintf("; did you mean %q?", best)
+	return best
 }
 
 // editDistance returns the Levenshtein distance of two names.

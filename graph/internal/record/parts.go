@@ -43,6 +43,17 @@ const (
 	Reduce
 )
 
+// NameKeys names the keys that store their writes in a way, with an article.
+func (m Mode) NameKeys() string {
+	switch m {
+	case Append:
+		return "an Append"
+	case Merge:
+		return "a Merge"
+	}
+	return "another"
+}
+
 // A Patch is a write to a key as a record holds it.
 type Patch struct {
 	Key   string

@@ -123,7 +123,7 @@ type Parts struct {
 	User    string
 	Shape   []byte
 
-	// State is that of a snapshot or fork.
+	// State is that of a snapshot or fork, or the one to which an edit with Chosen has migrated the thread; nil: it has not.
 	State *ThreadState
 
 	// By is the name of who answered, edited, forked or abandoned; "": no name was given.
@@ -246,18 +246,26 @@ func (b *Parts) walkData(kind uint8, d *coder) {
 		if d.hasOptional(&b.Chosen) {
 			b.walkChosen(d)
 		}
+		if given := b.State != nil; b.Chosen && d.hasOptional(&given) {
+			b.walkState(d)
+		}
 	case end:
 		if b.Halted {
 			d.value(&b.Value)
 		}
 	case snapshot, fork:
-		if d.mode != writing {
-			b.State = &ThreadState{}
-		}
-		c := *d // a copy, because the functions of walkMap would otherwise move each coder to the heap
-		b.State.walk(&c)
-		*d = c
+		b.walkState(d)
 	}
+}
+
+// walkState names the whole fold, which is the rest of the data.
+func (b *Parts) walkState(d *coder) {
+	if d.mode != writing {
+		b.State = &ThreadState{}
+	}
+	c := *d // a copy, because the functions of walkMap would otherwise move each coder to the heap
+	b.State.walk(&c)
+	*d = c
 }
 
 func (b *Parts) walkPatches(d *coder) {

@@ -8,14 +8,23 @@ import (
 	"io"
 	"reflect"
 	"strings"
+	"sync"
 )
+
+// shapes has the hashes of types, which graphs that are compiled again have in common.
+var shapes sync.Map
 
 // shapeOf returns a hash of what the stored form of a type depends on: the names and types of the fields of structs, at
 // any depth, and the types themselves. Two types with the same shape read each other's values.
 func shapeOf(t reflect.Type) string {
+	if known, ok := shapes.Load(t); ok {
+		return known.(string)
+	}
 	h := sha256.New()
 	writeShape(h, t, map[reflect.Type]int{})
-	return fmt.Sprintf("%x", h.Sum(nil)[:8])
+	shape := fmt.Sprintf("%x", h.Sum(nil)[:8])
+	shapes.Store(t, shape)
+	return shape
 }
 
 var ownForms = []reflect.Type{reflect.TypeFor[json.Marshaler](), reflect.TypeFor[encoding.TextMarshaler]()}

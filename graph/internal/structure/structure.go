@@ -34,6 +34,8 @@ type Recorded[S any] struct {
 	// Keys are those of the graph, under "", and of its children, under the path of the node with a slash at its end; a
 	// named child has a # and its kind before the slash.
 	Keys map[string][]Key `json:"keys,omitempty"`
+	// Versions are those of the graph and of its children, by the same paths; nil: an earlier version did not write them.
+	Versions map[string]string `json:"versions,omitempty"`
 	// Cut reports that parts were left out, because all of it would have been larger than MaxSize.
 	Cut bool `json:"cut,omitempty"`
 }
@@ -43,8 +45,8 @@ const MaxSize = 128 << 10
 
 // PackGraph returns the form of a graph: the whole of it, or without descriptions, or without children and keys,
 // whichever is first small enough; nil if none is.
-func PackGraph(graph any, keys map[string][]Key) []byte {
-	whole, err := json.Marshal(Recorded[any]{Graph: graph, Keys: keys})
+func PackGraph(graph any, keys map[string][]Key, versions map[string]string) []byte {
+	whole, err := json.Marshal(Recorded[any]{Graph: graph, Keys: keys, Versions: versions})
 	if err != nil || len(whole) <= MaxSize {
 		return whole
 	}

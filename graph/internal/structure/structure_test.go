@@ -62,7 +62,7 @@ func TestShapes(t *testing.T) {
 
 // A structure that the thread has is recorded as one byte.
 func TestShortenAndResolve(t *testing.T) {
-	first, second := PackGraph(map[string]string{"name": "a"}, nil), PackGraph(map[string]string{"name": "b"}, nil)
+	first, second := PackGraph(map[string]string{"name": "a"}, nil, nil), PackGraph(map[string]string{"name": "b"}, nil, nil)
 	for name, c := range map[string]struct {
 		recorded, was, want []byte
 		size                int
