@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"raddle.dev/agent"
+	"raddle.dev/flow/internal/upgrade"
 	"raddle.dev/flow/spec"
 	"raddle.dev/graph"
 	"raddle.dev/llm"
@@ -48,7 +49,8 @@ func (b *builder) compileAgent(a *Agent) (*graph.Graph, error) {
 	f := a.File
 	def := graph.Def{
 		Name: f.Name, Version: versionOf(f), Keys: []graph.AnyKey{mediaKey}, Open: r.keySet.openKey, Start: []string{f.Start},
-		Finally: f.Finally, MaxVisits: f.Settings.MaxLoopIterations, Concurrency: max(1, f.Settings.MaxConcurrency), MustHalt: true,
+		Migrations: upgrade.BuildMigrations(f, upgrade.Keys{Open: r.keySet.openKey, Replace: r.keySet.replaceValue, Join: StoredValue}),
+		Finally:    f.Finally, MaxVisits: f.Settings.MaxLoopIterations, Concurrency: max(1, f.Settings.MaxConcurrency), MustHalt: true,
 	}
 	if t := f.Settings.Timeout; t != nil {
 		def.Timeout = max(1, t.Duration())

@@ -33,7 +33,10 @@ var listCodec = graph.Codec[[]any]{
 	Encode: func(dst []byte, list []any) ([]byte, error) { return jsonvalue.Append(dst, list) },
 	Decode: func(b []byte) ([]any, error) {
 		v, err := jsonvalue.ParseStored(b)
-		list, _ := v.([]any)
+		list, ok := v.([]any)
+		if err == nil && !ok && v != nil {
+			err = fmt.Errorf("the journal has %.40s, and the key is a list now", b)
+		}
 		return list, err
 	},
 }

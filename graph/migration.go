@@ -83,9 +83,10 @@ func ConvertKey[A, B any](was Key[A], is Key[B], convert func(A) (B, error)) Mig
 }
 
 // ConvertStored is ConvertKey for a program that does not know the type with which a value was stored: convert gets a function that returns the type or codec and the stored
-// parts of a key, as in StoredValue of package history, and whether the first part is a whole value. It returns the write of the key.
-func ConvertStored(was string, is AnyKey, convert func(stored func(key string) (tag string, parts [][]byte, whole bool)) (Write, error)) MigrationStep {
-	s := migration.Step{Op: migration.ConvertKey, From: was, To: is.Name(), Tag: is.def().tag}
+// parts of a key, as in StoredValue of package history, and whether the first part is a whole value. It returns the write of the key. Runs that have neither the key nor
+// one of reads have nothing to convert.
+func ConvertStored(was string, is AnyKey, convert func(stored func(key string) (tag string, parts [][]byte, whole bool)) (Write, error), reads ...string) MigrationStep {
+	s := migration.Step{Op: migration.ConvertKey, From: was, To: is.Name(), Tag: is.def().tag, Reads: reads}
 	s.Make = func(look migration.Lookup) (b []byte, err error) {
 		defer func() {
 			if p := recover(); p != nil {

@@ -24,6 +24,7 @@ type File struct {
 	Skills               Skills
 	Hooks                []hook.Hook
 	Triggers             []Trigger
+	Migrations           []Migration
 	Variables            []Variable
 	Settings             Settings
 	InitialState         *jsonvalue.Object

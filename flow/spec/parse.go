@@ -111,6 +111,7 @@ func (p *FileParser) ParseFile(m *strictyaml.Fields) {
 	f.Start = m.ReadText("start", strictyaml.Required)
 	f.Finally = m.ReadText("finally", strictyaml.Optional)
 	p.parseNodes(m)
+	p.readMigrations(m)
 	f.Findings = append(f.Findings, m.UnknownKeys("", nil)...)
 }
 

@@ -31,6 +31,7 @@ type Step struct {
 	Op       Op
 	From, To string
 	Tag      string                              // of the key afterwards, for conversions and defaults
+	Reads    []string                            // further keys that a conversion reads: one of them is enough to make it
 	Make     func(stored Lookup) ([]byte, error) // the stored form of the value afterwards; nil: there is none
 }
 
@@ -338,7 +339,7 @@ func (m *mover) convertKey(s Step) (done string, err error) {
 			t.Over = append(t.Over, record.Patch{Key: s.To, Value: value})
 		}
 	}
-	if len(f.Keys[s.From]) == 0 {
+	if !slices.ContainsFunc(slices.Concat(s.Reads, []string{s.From}), func(key string) bool { return len(f.Keys[key]) > 0 }) {
 		return "", nil
 	}
 	m.repeatWriters(s.From)
@@ -351,7 +352,9 @@ func (m *mover) convertKey(s Step) (done string, err error) {
 	if err != nil {
 		return "", err
 	}
-	m.dropKey(s.From)
+	delete(f.Keys, s.From) // overlays have what it was converted to
+	delete(f.Tags, s.From)
+	m.wrote[s.From] = true
 	s.Make = func(Lookup) ([]byte, error) { return value, nil }
 	return done, m.setKey(s, look)
 }

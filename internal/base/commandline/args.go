@@ -8,7 +8,7 @@ import (
 // Commands are the words that a command line may begin with. A test compares
 // them with the commands.
 var Commands = []string{
-	"acp", "agents", "answer", "ask", "chaos", "chat", "check", "completion", "config", "dataset", "doctor", "eval", "events", "examples", "explain", "fmt", "graph", "help", "import", "inbox", "info", "init", "login", "logout", "lsp", "mcp", "memory",
+	"acp", "agents", "answer", "ask", "chaos", "chat", "check", "completion", "config", "dataset", "diff", "doctor", "eval", "events", "examples", "explain", "fmt", "graph", "help", "import", "inbox", "info", "init", "login", "logout", "lsp", "mcp", "memory",
 	"models", "rag", "replay", "resume", "roles", "run", "runs", "sandbox", "schema", "serve", "shell", "store", "studio", "test", "tools", "triggers", "try", "update", "version", "wake", "watch", "workers", "__complete", "__completeNoDesc",
 }
 
@@ -21,12 +21,12 @@ var Synonyms = map[string]string{
 	"ls": "runs ls, or: raddle agents ls", "list": "runs ls, or: raddle agents ls", "ps": "runs ls",
 	"new": "agents new NAME", "create": "agents new NAME", "add": "agents new NAME, or: raddle agents add ADDRESS",
 	"agents list": "agents ls", "agents create": "agents new NAME",
-	"runs list": "runs ls", "runs delete": "runs rm RUN", "runs remove": "runs rm RUN", "runs log": "runs history RUN", "runs logs": "runs history RUN",
+	"migrate": "runs migrate AGENT", "runs list": "runs ls", "runs delete": "runs rm RUN", "runs remove": "runs rm RUN", "runs log": "runs history RUN", "runs logs": "runs history RUN",
 	"models list": "models ls", "tools list": "tools ls", "tools run": "tools call [AGENT] NAME [JSON]", "config list": "config explain", "config ls": "config explain", "config unset": "config edit",
 	"server": "serve", "token": "serve token add NAME", "ui": "studio", "web": "studio",
 	"setup": "init", "configure": "init", "install": "agents install, or raddle init", "auth": "login PROVIDER", "key": "login PROVIDER", "keys": "info",
 	"repl": "chat", "sessions": "chat, and /sessions in it; raddle -c continues the last one", "exec": `run AGENT "PROMPT"`, "start": `run AGENT "PROMPT"`, "continue": "resume RUN", "why": "explain RUN", "emit": "events send NAME", "event": "events send NAME", "signal": "events send NAME", "retry": "resume RUN", "answers": "inbox",
-	"show": "runs show RUN", "history": "runs history RUN", "log": "runs history RUN", "logs": "runs history RUN", "diff": "runs diff RUN RUN", "fork": "runs fork RUN", "blame": "runs blame RUN",
+	"show": "runs show RUN", "history": "runs history RUN", "log": "runs history RUN", "logs": "runs history RUN", "fork": "runs fork RUN", "blame": "runs blame RUN",
 	"rm": "runs rm RUN", "cancel": "runs cancel RUN", "kill": "runs cancel RUN", "stop": "runs cancel RUN", "export": "runs export RUN", "share": "runs share RUN", "message": "runs message RUN TEXT", "say": "runs message RUN TEXT",
 	"evaluate": "eval AGENT --data FILE", "evals": "eval AGENT --data FILE", "experiment": "eval AGENT --data FILE",
 	"draw": "graph AGENT", "validate": "check AGENT", "lint": "check AGENT", "format": "fmt FILE", "status": "info", "settings": "config explain", "upgrade": "update", "self-update": "update", "self update": "update", "guide": "help", "docs": "help", "man": "help",

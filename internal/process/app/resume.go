@@ -162,10 +162,13 @@ func (p *Process) rebuildRun(ctx context.Context, st *runs.Store, thread string,
 	if err != nil {
 		return nil, err
 	}
+	runner := p.newRunner(g, st, c.UIHooks)
 	changes := c.files.describeChanges(rec, agent)
+	var migrated []string
 	if len(changes) > 0 && !c.AcceptChanges {
-		return nil, failure.NewStale("to continue with the files as they are now: raddle resume "+id+" --accept-changes",
-			"the files of agent '%s' have changed since run %s was started:\n  %s", rec.Agent, id, strings.Join(changes, "\n  "))
+		if migrated, err = p.changedError(ctx, runner, thread, id, rec, agent, changes); err != nil {
+			return nil, err
+		}
 	}
 	if err := endSurvivors(ctx, st, id, snap); err != nil {
 		return nil, err
@@ -181,7 +184,7 @@ func (p *Process) rebuildRun(ctx context.Context, st *runs.Store, thread string,
 		Mode:      c.Mode,
 		Resumed:   true,
 		Kept:      st.Location.KeepsRuns(),
-		runner:    p.newRunner(g, st, c.UIHooks),
+		runner:    runner,
 		files:     c.files,
 		accept:    c.AcceptChanges,
 		takeover:  c.Takeover,
@@ -207,6 +210,9 @@ func (p *Process) rebuildRun(ctx context.Context, st *runs.Store, thread string,
 		run.parked = parked{Questions: []graph.Question{*origin.question}, status: graph.Waiting}
 	}
 	run.noteFiles(p, c.files)
+	if len(migrated) > 0 {
+		run.addNotice(p, fmt.Sprintf("run %s continues with the agent as it is now: %s", id, strings.Join(migrated, "; ")))
+	}
 	return run, nil
 }
 
@@ -423,8 +429,9 @@ func (r *Run) nextAfterDisplacement(by *graph.DisplacedError) string {
 func (r *Run) explainError(err error) error {
 	changed, ok := errors.AsType[*graph.ChangedError](err)
 	switch {
-	case ok && len(changed.Missing) > 0:
-		return failure.NewStale("put them back, or start a new run", "run %s is about to execute nodes that the graph no longer has: %s", r.ID, strings.Join(changed.Missing, ", "))
+	case ok && len(changed.Needs) > 0:
+		text := fmt.Sprintf("the graph of agent '%s' has changed since run %s was started", r.Record.Agent, r.ID)
+		return newChangedFailure(r.ID, text, changed.Missing, changed.Needs, "to continue with the graph as it is now: raddle resume "+r.ID+" --accept-changes")
 	case ok && changed.Child != "":
 		return failure.NewStale("to continue with its graph as it is now: raddle resume "+r.ID+" --accept-changes", "%s, which works in run %s, has changed since it was started, or no longer exists", changed.Child, r.ID)
 	case ok:

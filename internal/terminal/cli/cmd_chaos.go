@@ -10,6 +10,7 @@ import (
 	"raddle.dev/internal/terminal/console"
 	"raddle.dev/internal/terminal/evalview"
 	"raddle.dev/internal/terminal/lspview"
+	"raddle.dev/internal/terminal/migrateview"
 )
 
 // This file has the commands of other packages that prove agents, and those for their files.
@@ -65,5 +66,21 @@ func newFmtCommand(op *opener) *cobra.Command {
 	var opts lspview.FormatOptions
 	cmd := bindView(op, &opts, lspview.DescribeFormat(&opts))
 	cmd.Args = checkArgCount(1, -1, "the file or directory")
+	return cmd
+}
+
+func newDiffCommand(op *opener) *cobra.Command {
+	var opts migrateview.DiffOptions
+	cmd := bindView(op, &opts, migrateview.DescribeDiff())
+	cmd.Args = checkArgCount(1, 1, "the id of a run")
+	cmd.ValidArgsFunction = completeRuns(op, 1, nil)
+	addOutputFlag(cmd, &opts.Output, "write the changes as `FORMAT`: text or json")
+	return cmd
+}
+
+func newRunsMigrateCommand(op *opener) *cobra.Command {
+	var opts migrateview.MigrateOptions
+	cmd := newViewCommand(op, &opts, migrateview.DescribeMigrate(&opts), &opts.Output, "write the runs as `FORMAT`: text or json")
+	cmd.Args = checkArgCount(0, 1, "the agent")
 	return cmd
 }

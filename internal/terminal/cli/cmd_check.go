@@ -12,11 +12,13 @@ import (
 	"raddle.dev/internal/process/app"
 	"raddle.dev/internal/terminal/console"
 	"raddle.dev/internal/terminal/ending"
+	"raddle.dev/internal/terminal/migrateview"
 )
 
 // checkOptions are the flags of "check".
 type checkOptions struct {
 	strict bool
+	runs   bool
 	output string
 }
 
@@ -29,19 +31,22 @@ func newCheckCommand(op *opener) *cobra.Command {
 directory in which you start raddle (.raddle/hooks.yaml) are read as well, because no agent runs there without them.
 No model is called, and no key is needed. The exit code is 3 if there are errors.`,
 		Example: `  raddle check review-gate
-  raddle check --strict agents/*/graph.yaml`,
+  raddle check --strict agents/*/graph.yaml
+  raddle check --runs review-gate`,
 		Args: checkArgCount(1, -1, "the agent"),
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return agentNames(op), cobra.ShellCompDirectiveDefault
 		},
 	})
 	cmd.Flags().BoolVar(&opts.strict, "strict", false, "treat unknown keys as errors")
+	cmd.Flags().BoolVar(&opts.runs, "runs", false, "also say how the parked runs of each agent continue with it; the exit code is 3 if one needs a migration or consent")
 	addOutputFlag(cmd, &opts.output, "write the findings as `FORMAT`: text or json")
 	return cmd
 }
 
 func runCheck(ctx context.Context, con *console.Console, p *app.Process, opts checkOptions, args []string) error {
 	var all []agentcheck.Report
+	var parked []*app.ExaminedRun
 	ok := true
 	for _, name := range args {
 		place, err := p.FindAgent(name)
@@ -54,12 +59,24 @@ func runCheck(ctx context.Context, con *console.Console, p *app.Process, opts ch
 		if opts.output == console.FormatText {
 			printChecked(con, p, &c)
 		}
+		if opts.runs && c.OK {
+			list, err := migrateview.Examine(ctx, p, place.Name, false)
+			if err != nil {
+				return err
+			}
+			parked = append(parked, list...)
+			ok = ok && migrateview.Continue(list)
+			if opts.output == console.FormatText {
+				migrateview.PrintRuns(con, list)
+			}
+		}
 	}
 	if opts.output == console.FormatJSON {
 		err := con.PrintJSON(struct {
 			OK     bool                `json:"ok"`
 			Agents []agentcheck.Report `json:"agents"`
-		}{ok, all})
+			Runs   []*app.ExaminedRun  `json:"runs,omitempty"`
+		}{ok, all, parked})
 		if err != nil {
 			return err
 		}

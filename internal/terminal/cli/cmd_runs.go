@@ -33,7 +33,7 @@ a run, as "raddle runs show" lists them. Without a command, raddle lists the run
 	},
 		list, newRunsShowCommand(&env.opener), newRunsHistoryCommand(&env.opener), newRunsDiffCommand(&env.opener), newRunsBlameCommand(&env.opener),
 		newRunsForkCommand(env), newRunsEditCommand(&env.opener), newRunsPruneCommand(&env.opener), newRunsGCCommand(&env.opener), newRunsRmCommand(&env.opener),
-		newRunsCancelCommand(&env.opener), newRunsMessageCommand(&env.opener), newRunsExportCommand(&env.opener), newRunsShareCommand(&env.opener), newRunsImportCommand(&env.opener))
+		newRunsMigrateCommand(&env.opener), newRunsCancelCommand(&env.opener), newRunsMessageCommand(&env.opener), newRunsExportCommand(&env.opener), newRunsShareCommand(&env.opener), newRunsImportCommand(&env.opener))
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		list.SetContext(cmd.Context())
 		return list.RunE(list, nil)

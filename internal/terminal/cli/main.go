@@ -188,6 +188,7 @@ func listCommands(env *environment) []commandGroup {
 			newEvalCommand(&env.opener),
 			newDatasetCommand(&env.opener),
 			newChaosCommand(&env.opener),
+			newDiffCommand(&env.opener),
 			newGraphCommand(&env.opener),
 			newToolsCommand(&env.opener),
 			newSandboxCommand(&env.opener),
