@@ -391,9 +391,11 @@ func (c *compiler) resolveFinally() {
 
 // checkReachable walks from the start; a join is passed when all its sources have been reached.
 func (c *compiler) checkReachable() {
+	anywhere := false // a node with AnyRoute was reached, so every other node is too
 	w := reach.Nodes{Targets: func(i int) []int {
 		n := &c.g.nodes[i]
-		if n.AnyRoute {
+		if n.AnyRoute && !anywhere {
+			anywhere = true
 			return slices.Collect(maps.Values(c.g.byName))
 		}
 		return n.possibleTargets(c.g)

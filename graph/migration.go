@@ -156,7 +156,7 @@ type Need struct {
 	As string `json:"as,omitempty"`
 }
 
-// Lines returns what to add to Def.Migrations, in Go; a name that is not known is NEW.
+// Lines returns what to add to Def.Migrations, in Go; a name that is not known is NEW. For a join it is empty: consent drops the arrival at it.
 func (n Need) Lines() string { return (*migration.Need)(&n).Lines() }
 
 // A MigrationPlan says how a run would be continued with the graph of a Runner.

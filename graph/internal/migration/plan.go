@@ -44,8 +44,11 @@ type Need struct {
 	As    string // what it has probably become; "": that is not known
 }
 
-// Lines returns the entry of Def.Migrations, in Go, that covers the need; a name that is not known is NEW.
+// Lines returns the entry of Def.Migrations, in Go, that covers the need; a name that is not known is NEW. There is none for a join that is gone.
 func (n *Need) Lines() string {
+	if n.Kind == neededJoin {
+		return ""
+	}
 	as := cmp.Or(n.As, "NEW")
 	step := fmt.Sprintf("graph.RenameNode(%q, %q)", n.Name, as)
 	switch {
@@ -77,7 +80,7 @@ func DescribePlan[C fmt.Stringer](changes []C, missing []string, needs []Need) s
 	}
 	for i := range needs {
 		n := &needs[i]
-		s += fmt.Sprintf("\n  %s // %s %q: %s", n.Lines(), n.Kind, n.Name, n.Why)
+		s += "\n  " + strings.TrimSpace(fmt.Sprintf("%s // %s %q: %s", n.Lines(), n.Kind, n.Name, n.Why))
 	}
 	return s
 }
@@ -124,6 +127,9 @@ func (g *Graph) checkStep(s *Step, last bool, hasKey func(name string) bool) err
 	return nil
 }
 
+// neededJoin is the Kind of a join.
+const neededJoin = "join"
+
 // A Plan is how a run would be continued with a graph that has changed.
 type Plan struct {
 	Was     string // the digest of the graph before
@@ -154,13 +160,13 @@ func NewPlan(s *record.ThreadState, g *Graph, is []byte) *Plan {
 	}
 	p := &planner{Plan: &Plan{Was: root.Digest, State: copyState(s), Wrote: map[string]bool{}}, shape: s.Shape, matched: map[string]bool{}}
 	p.Changes, p.known = structure.CompareGraphs(s.Shape, is)
+	p.State.Shape = is
 	p.planFrame("", "", g)
 	for _, c := range p.Changes {
 		p.open = p.open || !p.matched[c.Graph] && !p.matchesAt(g, c.Graph)
 	}
 	p.open = p.open || !p.known && !p.matched[""]
 	p.Covered = !p.open && len(p.Needs) == 0
-	p.State.Shape = is
 	return p.Plan
 }
 
@@ -196,7 +202,10 @@ func (p *planner) planFrame(path, in string, g *Graph) {
 	version := structure.VersionAt(p.shape, in)
 	steps, found := findSteps(g.Entries, f.Digest, version)
 	p.matched[in] = p.matched[in] || found
-	need := Need{Graph: in, From: cmp.Or(shorten(version), f.Digest)}
+	need := Need{Graph: in, From: shorten(version)}
+	if version == "" || version == structure.VersionAt(p.State.Shape, in) {
+		need.From = f.Digest
+	}
 	for _, s := range steps {
 		done, err := m.apply(s)
 		if err != nil {
@@ -207,7 +216,7 @@ func (p *planner) planFrame(path, in string, g *Graph) {
 			p.Done = append(p.Done, describePlace(in)+done)
 		}
 	}
-	p.checkFrame(f, g, need, found)
+	p.checkFrame(f, g, need)
 	f.Digest = g.Digest
 	for _, t := range g.Tags {
 		if f.Tags == nil {
@@ -247,8 +256,8 @@ func (p *planner) addNeed(n Need, kind, name, why, as string) {
 	p.Needs = append(p.Needs, n)
 }
 
-// checkFrame finds what the graph does not have or cannot read. strict says that a migration claims to cover it.
-func (p *planner) checkFrame(f *record.Frame, g *Graph, need Need, strict bool) {
+// checkFrame finds what the graph does not have or cannot read.
+func (p *planner) checkFrame(f *record.Frame, g *Graph, need Need) {
 	for _, name := range record.NextNames(f.Tasks) {
 		if slices.Contains(g.Nodes, name) {
 			continue
@@ -259,8 +268,8 @@ func (p *planner) checkFrame(f *record.Frame, g *Graph, need Need, strict bool) 
 		p.addNeed(need, structure.ChangedNode, name, "the run is about to execute it", p.findSuccessor(need.Graph, structure.ChangedNode, name))
 	}
 	for _, a := range f.Arrived {
-		if strict && !g.HasJoin(a) {
-			p.addNeed(need, "join", a.Join, "the run has reached it from "+a.Source+", and the graph does not have it any more", "")
+		if !g.HasJoin(a) {
+			p.addJoinNeed(g, need, a)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.Keys)) {
@@ -268,9 +277,27 @@ func (p *planner) checkFrame(f *record.Frame, g *Graph, need Need, strict bool) 
 		switch {
 		case err != nil:
 			p.addNeed(need, structure.ChangedKey, name, err.Error(), name)
-		case !known && strict:
+		case !known:
 			p.addNeed(need, structure.ChangedKey, name, "the run has a value of it, and the graph does not declare it any more", p.findSuccessor(need.Graph, structure.ChangedKey, name))
 		}
+	}
+}
+
+// addJoinNeed adds what is missing of a join that the run has reached: its nodes, or itself.
+func (p *planner) addJoinNeed(g *Graph, need Need, a record.Arrival) {
+	sources, target, _ := strings.Cut(a.Join, ">")
+	all := true
+	for _, name := range append(strings.Split(sources, "+"), target) {
+		if slices.Contains(g.Nodes, name) {
+			continue
+		}
+		all = false
+		if !slices.ContainsFunc(p.Needs, func(n Need) bool { return n.Kind == structure.ChangedNode && n.Graph == need.Graph && n.Name == name }) {
+			p.addNeed(need, structure.ChangedNode, name, "the run has come from "+a.Source+" to a join with it", p.findSuccessor(need.Graph, structure.ChangedNode, name))
+		}
+	}
+	if all {
+		p.addNeed(need, neededJoin, a.Join, "the run has come to it from "+a.Source+", and the graph does not have it any more", "")
 	}
 }
 

@@ -39,7 +39,7 @@ func TestGraphHasTheFieldsOfItsReader(t *testing.T) {
 		}
 	}
 	reader := fieldsRead(t, "../../../flow/spec/parse.go", "m", "ParseFile", "parseSettings", "initialState", "readVariables", "parseReducers", "parseNodes")
-	reader = append(append(reader, fieldsRead(t, "../../../flow/spec/skills.go", "m", "readSkills")...), "working_dir", "hooks", "triggers")
+	reader = append(append(reader, fieldsRead(t, "../../../flow/spec/skills.go", "m", "readSkills")...), "working_dir", "hooks", "triggers", "migrations")
 	sameFields(t, "the top level", names(properties(t, "graph")), reader)
 	sameFields(t, "settings", names(properties(t, "graph", "properties", "settings")), fieldsRead(t, "../../../flow/spec/parse.go", "s", "parseSettings"))
 	sameFields(t, "variables", names(properties(t, "graph", "properties", "variables", "items")), fieldsRead(t, "../../../flow/spec/parse.go", "v", "readVariables"))

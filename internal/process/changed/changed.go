@@ -143,8 +143,8 @@ func Lines(needs []graph.Need) string {
 	var nodes, keys, conversions []string
 	from := ""
 	for _, n := range needs {
-		if n.Graph != "" {
-			continue // another file
+		if n.Graph != "" || n.Kind == "join" {
+			continue // it is about another file, or no line helps
 		}
 		from = n.From
 		as := cmp.Or(n.As, "NEW")
