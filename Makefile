@@ -31,7 +31,7 @@ RACE := $(if $(shell command -v $$($(GO) env CC) 2>/dev/null),-race -gcflags=mod
 # The packages that are tested without it: neither their code nor their tests have to do with several goroutines. TestRaceList of
 # internal/repository compares the list with the sources.
 UNRACED := ./agent/shape ./cmd/raddle ./docs/guide ./draw ./draw/internal/layered ./examples/go ./flow/check ./flow/narrate ./flow/spec ./graph/history \
-	./graph/internal/record ./internal/base/browser ./internal/base/environ ./internal/base/jsonvalue ./internal/base/release ./internal/base/schema \
+	./graph/internal/migration ./graph/internal/record ./internal/base/browser ./internal/base/environ ./internal/base/jsonvalue ./internal/base/release ./internal/base/schema \
 	./internal/base/stats ./internal/base/strictyaml ./internal/base/term/editor ./internal/base/term/markdown ./internal/base/toolschema \
 	./internal/base/wording ./internal/base/yamlformat ./internal/process/agentfile ./internal/process/fetchagent ./internal/process/mcpsetup ./internal/process/owncommand \
 	./internal/proving/dataset ./internal/proving/junit ./internal/proving/score ./internal/proving/testcase ./internal/report/crowd ./internal/report/overview \

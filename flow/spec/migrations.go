@@ -122,11 +122,11 @@ func (r *migrationReader) checkNode(at *yaml.Node, field, name string) {
 	for _, n := range r.file.Nodes {
 		names = append(names, n.ID)
 	}
-	r.refuseValue(at, field, "the graph has no node `%s`%s", name, prefixed("; ", wording.SuggestNearest(name, names, "`")))
+	r.refuseValue(at, field, "the graph has no node `%s`%s", name, addPrefix("; ", wording.SuggestNearest(name, names, "`")))
 }
 
-// prefixed returns a text after another one, or "" if it is empty.
-func prefixed(prefix, text string) string {
+// addPrefix returns a text after another one, or "" if it is empty.
+func addPrefix(prefix, text string) string {
 	if text == "" {
 		return ""
 	}

@@ -160,20 +160,13 @@ func (p *Process) ExamineRuns(ctx context.Context, agent string, migrate bool, e
 	return nil
 }
 
-// changedError returns the error about a run whose agent has changed, unless its migrations cover that; then done is what they do.
-func (p *Process) changedError(ctx context.Context, runner *graph.Runner, thread, id string, rec *runs.Record, agent *flow.Agent, files []string) (done []string, err error) {
-	plan, err := runner.PlanMigration(ctx, thread)
-	if err != nil {
-		return nil, err
-	}
-	if plan.Covered {
-		return plan.Done, nil
-	}
+// newChangedError returns the error about a run whose agent has changed in some files, which its migrations do not cover.
+func newChangedError(plan *graph.MigrationPlan, id string, rec *runs.Record, agent *flow.Agent, files []string) error {
 	text := fmt.Sprintf("the files of agent '%s' have changed since run %s was started:\n  %s", rec.Agent, id, strings.Join(files, "\n  "))
-	for _, c := range compareDefinitions(rec, agent, &plan) {
+	for _, c := range compareDefinitions(rec, agent, plan) {
 		text += "\n  " + describeChange(c)
 	}
-	return nil, newChangedFailure(id, text, plan.Missing, plan.Needs, "to continue with the files as they are now: raddle resume "+id+" --accept-changes")
+	return newChangedFailure(id, text, plan.Missing, plan.Needs, "to continue with the files as they are now: raddle resume "+id+" --accept-changes")
 }
 
 // describeChange says in one line what has changed.

@@ -164,10 +164,12 @@ func (p *Process) rebuildRun(ctx context.Context, st *runs.Store, thread string,
 	}
 	runner := p.newRunner(g, st, c.UIHooks)
 	changes := c.files.describeChanges(rec, agent)
-	var migrated []string
+	var plan graph.MigrationPlan
 	if len(changes) > 0 && !c.AcceptChanges {
-		if migrated, err = p.changedError(ctx, runner, thread, id, rec, agent, changes); err != nil {
+		if plan, err = runner.PlanMigration(ctx, thread); err != nil {
 			return nil, err
+		} else if !plan.Covered {
+			return nil, newChangedError(&plan, id, rec, agent, changes)
 		}
 	}
 	if err := endSurvivors(ctx, st, id, snap); err != nil {
@@ -210,10 +212,15 @@ func (p *Process) rebuildRun(ctx context.Context, st *runs.Store, thread string,
 		run.parked = parked{Questions: []graph.Question{*origin.question}, status: graph.Waiting}
 	}
 	run.noteFiles(p, c.files)
-	if len(migrated) > 0 {
-		run.addNotice(p, fmt.Sprintf("run %s continues with the agent as it is now: %s", id, strings.Join(migrated, "; ")))
-	}
+	run.noteMigration(p, plan.Done)
 	return run, nil
+}
+
+// noteMigration says what migrations change in a run.
+func (r *Run) noteMigration(p *Process, done []string) {
+	if len(done) > 0 {
+		r.addNotice(p, fmt.Sprintf("run %s continues with the agent as it is now: %s", r.ID, strings.Join(done, "; ")))
+	}
 }
 
 // noteFiles says that a run continues with the files that it started with; nil: with those of the directory.

@@ -60,15 +60,11 @@ func runCheck(ctx context.Context, con *console.Console, p *app.Process, opts ch
 			printChecked(con, p, &c)
 		}
 		if opts.runs && c.OK {
-			list, err := migrateview.Examine(ctx, p, place.Name, false)
+			list, fine, err := migrateview.CheckRuns(ctx, con, p, place.Name, opts.output)
 			if err != nil {
 				return err
 			}
-			parked = append(parked, list...)
-			ok = ok && migrateview.Continue(list)
-			if opts.output == console.FormatText {
-				migrateview.PrintRuns(con, list)
-			}
+			parked, ok = append(parked, list...), ok && fine
 		}
 	}
 	if opts.output == console.FormatJSON {

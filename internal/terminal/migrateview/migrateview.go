@@ -139,6 +139,15 @@ func Examine(ctx context.Context, p *app.Process, agent string, migrate bool) ([
 	return list, err
 }
 
+// CheckRuns examines the parked runs of an agent, and prints them in the format text. fine reports that all of them continue.
+func CheckRuns(ctx context.Context, con *console.Console, p *app.Process, agent, output string) (list []*app.ExaminedRun, fine bool, err error) {
+	list, err = Examine(ctx, p, agent, false)
+	if err == nil && output == console.FormatText {
+		PrintRuns(con, list)
+	}
+	return list, Continue(list), err
+}
+
 // Continue reports whether all runs continue without a word from a person.
 func Continue(list []*app.ExaminedRun) bool {
 	for _, e := range list {
