@@ -16,6 +16,7 @@ import (
 // and before every round of tool calls. A zero field sets no limit.
 type Budget struct {
 	Of        string  // the owner, for error messages; empty: the name of the Config
+	At        string  // where it is set, such as FILE:LINE, for error messages; empty: unknown
 	Tokens    int     // of requests and replies together, as counted by the provider
 	Money     float64 // in the currency of Prices; a request without a known price does not count
 	Calls     int     // requests to models, including requests for summaries
@@ -130,10 +131,12 @@ func (b *Budget) replySpend(r *llm.Reply) Spend {
 // continues when it is resumed by a graph with a larger budget.
 type BudgetError struct {
 	Of     string // the owner of the budget; empty: unknown
+	At     string // where the budget is set; empty: unknown
 	What   string // "tokens", "money", "calls" or "tool calls"
 	Limit  string
 	Spent  string
 	Shared bool // other agents use it too: see Budget.Share
+	Parts  int  // how many runs of their own need a part of what is left, which is too little for that; 0: it is used up
 
 	scope string // of a shared budget
 }
@@ -146,8 +149,17 @@ func (e *BudgetError) Error() string {
 	if e.Shared {
 		whose += " and the agents below it"
 	}
+	if e.At != "" {
+		whose += " (" + e.At + ")"
+	}
+	if e.Parts > 0 {
+		return fmt.Sprintf("the budget%s for %s is too small for %d runs on queues at the same time: %s of %s are used; raise it and resume", whose, e.What, e.Parts, e.Spent, e.Limit)
+	}
 	return fmt.Sprintf("the budget%s for %s is used up: %s of %s; raise it and resume, or start a new turn", whose, e.What, e.Spent, e.Limit)
 }
+
+// Scope returns the scope of a shared budget, as [Budget.Share] got it.
+func (e *BudgetError) Scope() string { return e.scope }
 
 // Unwrap returns the error that the engine uses for its own limits, for callers
 // that do not need to know which limit it was.
@@ -173,14 +185,14 @@ func (e *IterationError) Unwrap() error {
 // checkSpend returns a BudgetError if a limit is reached, else nil.
 func (b *Budget) checkSpend(s Spend) error {
 	if total := s.Usage.Input + s.Usage.Output; b.Tokens > 0 && total >= b.Tokens {
-		return &BudgetError{Of: b.Of, What: "tokens", Limit: strconv.Itoa(b.Tokens), Spent: strconv.Itoa(total)}
+		return &BudgetError{Of: b.Of, At: b.At, What: "tokens", Limit: strconv.Itoa(b.Tokens), Spent: strconv.Itoa(total)}
 	}
 	if b.Money > 0 && s.Money >= b.Money {
 		const cents = 4
-		return &BudgetError{Of: b.Of, What: "money", Limit: strconv.FormatFloat(b.Money, 'f', -1, 64), Spent: strconv.FormatFloat(s.Money, 'f', cents, 64)}
+		return &BudgetError{Of: b.Of, At: b.At, What: "money", Limit: strconv.FormatFloat(b.Money, 'f', -1, 64), Spent: strconv.FormatFloat(s.Money, 'f', cents, 64)}
 	}
 	if b.Calls > 0 && s.Calls >= b.Calls {
-		return &BudgetError{Of: b.Of, What: "calls", Limit: strconv.Itoa(b.Calls), Spent: strconv.Itoa(s.Calls)}
+		return &BudgetError{Of: b.Of, At: b.At, What: "calls", Limit: strconv.Itoa(b.Calls), Spent: strconv.Itoa(s.Calls)}
 	}
 	return nil
 }
@@ -189,7 +201,7 @@ func (b *Budget) checkSpend(s Spend) error {
 // limit, else nil.
 func (b *Budget) allowsTools(s Spend, n int) error {
 	if b.ToolCalls > 0 && s.ToolCalls+n > b.ToolCalls {
-		return &BudgetError{Of: b.Of, What: "tool calls", Limit: strconv.Itoa(b.ToolCalls), Spent: strconv.Itoa(s.ToolCalls)}
+		return &BudgetError{Of: b.Of, At: b.At, What: "tool calls", Limit: strconv.Itoa(b.ToolCalls), Spent: strconv.Itoa(s.ToolCalls)}
 	}
 	return nil
 }

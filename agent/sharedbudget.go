@@ -90,10 +90,12 @@ func (b *Budget) meterCall(ctx context.Context, m llm.Model, r llm.Request, yiel
 		yield(llm.Delta{}, err)
 		return
 	}
-	defer c.release() // for a call that failed or whose reader left
+	refused := false
+	defer func() { c.release(!refused) }() // for a call that failed or whose reader left
 	// an inner model is already paid for, and must not wait for this call
 	ctx = context.WithValue(ctx, sharedBudgetKey{}, (*sharedBudget)(nil))
 	for d, err := range m.Stream(withToolSpend(ctx, nil), r) {
+		refused = err != nil && ctx.Err() == nil
 		if err == nil && d.Done != nil {
 			own.add(b.replySpend(d.Done))
 			if err = c.settleCost(b, d.Done); err != nil {
@@ -115,8 +117,14 @@ type ledger struct {
 	Reply        int      `json:"reply,omitempty"` // tokens of the longest reply
 	CountedCalls []string `json:"begun,omitempty"` // tool calls that are counted and may be made again
 	Runs         []string `json:"runs,omitempty"`  // runs of their own that are paid
+	// Started is how many model calls were running when the ledger was recorded. They count as spent if the drive that
+	// made them has ended: no one knows whether they were made.
+	Started int `json:"started,omitempty"`
+	// Lent is what runs of their own may spend until they are paid, by the task that waits for them.
+	Lent map[string]Loan `json:"lent,omitempty"`
 
 	reserved reservation // of all running calls
+	isOpened bool        // in this drive
 }
 
 // A reservation is what running calls may cost.
@@ -161,12 +169,25 @@ func (b *Budget) reserveCall(ctx context.Context, p *sharedBudget, r *llm.Reques
 			})
 		}
 		if err != nil {
-			c.release()
+			c.release(false)
 			return nil, err
 		}
 		c.entries = append(c.entries, h)
+		if err := h.recordStart(); err != nil {
+			c.release(false)
+			return nil, err
+		}
 	}
 	return c, nil
+}
+
+// recordStart records, before a call is made, that it has started, if the budget limits calls: a call counts also if
+// its drive is killed.
+func (h *ledgerReservation) recordStart() error {
+	if h.Calls <= 0 {
+		return nil
+	}
+	return h.Use(func(l *ledger) bool { l.Started = l.reserved.calls; return true })
 }
 
 // pricedBudget returns the budget whose prices apply: b, unless it has none.
@@ -179,7 +200,19 @@ func (b *Budget) pricedBudget(p *sharedBudget) *Budget {
 
 func (p *sharedBudget) openLedger(ctx context.Context) (ledgerReservation, error) {
 	t, err := graph.Share[ledger](ctx, "budget "+p.scope)
+	if err == nil {
+		err = t.Await(ctx, func(l *ledger) (bool, error) { l.open(); return true, nil })
+	}
 	return ledgerReservation{p, t, reservation{}}, err
+}
+
+// open counts the calls of an earlier drive whose outcome was not recorded.
+func (l *ledger) open() {
+	if !l.isOpened {
+		l.isOpened = true
+		l.Spent.Calls += l.Started
+		l.Started = 0
+	}
 }
 
 // newReservation returns what a call may cost.
@@ -199,13 +232,14 @@ func (b *Budget) newReservation(l *ledger, r *llm.Request, estimate int) reserva
 // an error if there will never be room.
 func (p *sharedBudget) tryReserve(l *ledger, h reservation) (bool, error) {
 	spent := p.base.add(l.Spent)
-	if err := p.checkSpend(spent); err != nil {
+	lent := l.sumLent()
+	if err := p.checkSpend(spent.add(lent.asSpend())); err != nil {
 		return false, p.markShared(err)
 	}
 	all := l.reserved
 	all.add(h, 1)
-	full := p.Tokens > 0 && spent.Usage.Input+spent.Usage.Output+all.tokens > p.Tokens ||
-		p.Money > 0 && spent.Money+all.money > p.Money || p.Calls > 0 && spent.Calls+all.calls > p.Calls
+	full := p.Tokens > 0 && spent.Usage.Input+spent.Usage.Output+lent.Tokens+all.tokens > p.Tokens ||
+		p.Money > 0 && spent.Money+lent.Money+all.money > p.Money || p.Calls > 0 && spent.Calls+lent.Calls+all.calls > p.Calls
 	if full && l.reserved.calls > 0 {
 		return false, nil
 	}
@@ -248,6 +282,7 @@ func (c *callReservation) settleCost(b *Budget, r *llm.Reply) error {
 		cost := b.pricedBudget(h.sharedBudget).replySpend(r)
 		err := h.Use(func(l *ledger) bool {
 			l.reserved.add(h.reservation, -1)
+			l.Started = l.reserved.calls
 			l.Spent = l.Spent.add(cost)
 			l.Reply = max(l.Reply, r.Usage.Output)
 			if c.estimate > 0 {
@@ -256,18 +291,26 @@ func (c *callReservation) settleCost(b *Budget, r *llm.Reply) error {
 			return true
 		})
 		if err != nil {
-			c.release()
+			c.release(true)
 			return err
 		}
 	}
 	return nil
 }
 
-// release releases the rest of the reservation of a call.
-func (c *callReservation) release() {
+// release releases the rest of the reservation of a call. isMade says that the call may have been made: then it counts.
+func (c *callReservation) release(isMade bool) {
 	for _, h := range c.entries {
-		// cannot fail: nothing is recorded
-		_ = h.Use(func(l *ledger) bool { l.reserved.add(h.reservation, -1); return false })
+		// a failure to record it changes nothing: the start of the call is in the journal
+		_ = h.Use(func(l *ledger) bool {
+			l.reserved.add(h.reservation, -1)
+			counts := isMade && h.Calls > 0
+			if counts {
+				l.Spent.Calls++
+				l.Started = l.reserved.calls
+			}
+			return counts
+		})
 	}
 	c.entries = nil
 }

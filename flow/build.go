@@ -1,13 +1,11 @@
 package flow
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"fmt"
 	"sync"
 
-	"raddle.dev/agent"
 	"raddle.dev/flow/internal/upgrade"
 	"raddle.dev/flow/spec"
 	"raddle.dev/graph"
@@ -153,25 +151,23 @@ func (r *runtime) nodeFunc(n *spec.Node) graph.Func {
 				return graph.Update{}, err
 			}
 		}
-		nr := &nodeRun{Context: r.withSharedBudget(ctx), runtime: r, node: n, before: s, queue: n.QueueName()}
+		nr := &nodeRun{Context: ctx, runtime: r, node: n, before: s, queue: n.QueueName()}
 		nr.logEntry()
+		budgets, err := nr.shareBudgets(ctx)
+		if err != nil {
+			return graph.Update{}, err
+		}
 		if err := nr.readScopes(); err != nil {
 			return graph.Update{}, err
 		}
 		if err := n.Body.(nodeBody).run(nr); err != nil {
-			return graph.Update{}, err
+			if err = nr.followExceeded(budgets, err); err != nil {
+				return graph.Update{}, err
+			}
 		}
 		nr.logMove()
 		return nr.buildUpdate()
 	})
-}
-
-// withSharedBudget returns the context of a node: all nodes of a run, and the agents
-// below them, share one budget.
-func (r *runtime) withSharedBudget(ctx context.Context) context.Context {
-	b := r.agent.host.Tooling.Budget
-	b.Of = cmp.Or(b.Of, r.agent.Name)
-	return b.Share(ctx, "", agent.Spend{})
 }
 
 // unknownNodeError returns the error for a route to a node that does not exist.

@@ -74,6 +74,7 @@ func (b *builder) compileConfig(a *Agent) (*graph.Graph, error) {
 		return nil, fmt.Errorf("agent '%s': %w", a.Name, err)
 	}
 	c.wrapTurn(&def)
+	a.host.shareInNodes(&def)
 	g, err := graph.Compile(def)
 	if err != nil {
 		return nil, fmt.Errorf("agent '%s': %w", a.Name, err)
@@ -209,7 +210,7 @@ func baseLoopConfig(a *Agent, id string, models *modelCache) agent.Config {
 	facts := a.modelFacts(id)
 	m := &namedModel{cache: models, id: id}
 	l := agent.Config{
-		Model: m, Gate: a.host.Tooling.Gate, Hooks: findHooks(a), Headless: a.host.Headless, Redact: a.host.redact, Hold: a.host.holdLength, Budget: a.host.Tooling.Budget,
+		Model: m, Gate: a.host.Tooling.Gate, Hooks: findHooks(a), Headless: a.host.Headless, Redact: a.host.redact, Hold: a.host.holdLength, Budget: agent.Budget{Time: a.host.Tooling.Budget.Time, Prices: a.host.Tooling.Budget.Prices},
 		Window: agent.Window{Tokens: facts.Window},
 		Calls:  agent.Calls{InDoubt: a.host.Tooling.InDoubt, InDoubtForAll: a.host.Tooling.InDoubtForAll},
 

@@ -88,6 +88,7 @@ func describeEngineError(a *Agent, err error) (text string, cause error) {
 		canceled *graph.CanceledError
 		stuck    *graph.StuckError
 		ending   *graph.EndingError
+		budget   *agent.BudgetError
 	)
 	name := a.File.Name
 	switch {
@@ -101,6 +102,11 @@ func describeEngineError(a *Agent, err error) (text string, cause error) {
 	case errors.As(err, &ending):
 		text, cause = describeEngineError(a, ending.Err)
 		return PlainReason(text), cause // after a resume, it is the text of the journal
+	case errors.As(err, &budget): // which is a limit of the engine, too
+		if errors.As(err, &step) && len(step.Tasks) > 0 {
+			return fmt.Sprintf("at node '%s'", step.Tasks[0].Node), budget
+		}
+		return budget.Error(), nil
 	case errors.As(err, &limit) && limit.Path == "" && limit.Status == graph.VisitLimit:
 		return visitText(limit.Node, limit.Count, limit.Limit), nil
 	case errors.As(err, &limit) && limit.Path == "" && limit.Status == graph.TimedOut:

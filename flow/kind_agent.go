@@ -26,7 +26,7 @@ var agentKind = &kind{
 		Name:     "agent",
 		Doc:      "Runs another agent with a prompt and waits for its result.",
 		Required: []string{"agent", "prompt"},
-		Optional: []string{"state_updates", "output_schema", "timeout", "queue"},
+		Optional: []string{"state_updates", "output_schema", "timeout", "queue", "budget"},
 		Scoped:   "output",
 		Result:   spec.NewSchema("string"),
 		Spawns:   true,

@@ -43,7 +43,7 @@ var llmKind = &kind{
 		Required: []string{"prompt"},
 		Optional: []string{
 			"instructions", "tools", "model", "temperature", "top_p", "fallback", "max_attempts",
-			"max_iterations", "state_updates", "output_schema", "timeout", "reasoning_effort", "parallel_calls", "provider_tools", "retry_patience",
+			"max_iterations", "state_updates", "output_schema", "timeout", "reasoning_effort", "parallel_calls", "provider_tools", "retry_patience", "budget",
 			"skills_enabled", "enabled_skills", "preload_skills", "inject_skill_instructions", "skill_instructions",
 		},
 		Scoped: "output",

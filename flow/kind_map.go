@@ -24,7 +24,7 @@ var mapKind = &kind{
 		Name:        "map",
 		Doc:         "Runs one node for every item of a list and collects the results.",
 		Required:    []string{"over", "as", "branch", "collect_into"},
-		Optional:    []string{"output_key", "max_concurrency", "queue", "on_failure"},
+		Optional:    []string{"output_key", "max_concurrency", "queue", "on_failure", "budget"},
 		Late:        true,
 		NotInBranch: true,
 		BranchFault: "which is itself a map node; nested map fan-outs are not supported in v1",

@@ -407,14 +407,17 @@ func checkCostLimit(a *Agent) (list []strictyaml.Finding) {
 	}
 	return []strictyaml.Finding{{Severity: strictyaml.SeverityError, Class: strictyaml.ClassValidate, Code: "unknown-price", Pos: a.At("max_cost_per_turn"),
 		Message: fmt.Sprintf("max_cost_per_turn: the price of model '%s' is not known", id),
-		Hint:    "set input_price and output_price of the model in raddle's config.yaml, or assume_price for all such models; raddle models update reads newer prices"}}
+		Hint:    priceHint}}
 }
+
+// priceHint is what to do about an unknown price.
+const priceHint = "set input_price and output_price of the model in raddle's config.yaml, or assume_price for all such models; raddle models update reads newer prices"
 
 // collectFindings collects the findings of the file, the validator and the proof.
 func collectFindings(a *Agent) []strictyaml.Finding {
 	findings := append([]strictyaml.Finding(nil), a.File.Findings...)
 	findings = append(findings, check.ValidateFile(a.File, a.host.checkContext(a.Dir, a.Tools))...)
-	findings = slices.Concat(findings, toolFindings(a), skillFindings(a), hookFindings(a))
+	findings = slices.Concat(findings, toolFindings(a), skillFindings(a), hookFindings(a), checkBudgetPrices(a))
 	findings = append(findings, check.ProvePlaceholders(a.File)...)
 	findings = append(findings, check.AdviseFile(a.File, a.host.Unsaved)...)
 	for _, n := range a.File.Nodes {

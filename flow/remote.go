@@ -81,7 +81,8 @@ func (nr *nodeRun) callRemoteAgent(ctx context.Context, queue string, child *Age
 func (nr *nodeRun) callRemote(ctx context.Context, queue string, in RemoteInput) (string, error) {
 	res, err := graph.Remote[RemoteResult](ctx, queue, func() (any, error) {
 		var err error
-		in.Budget, err = agent.BudgetLeft(ctx)
+		task := graph.TaskInfo(ctx)
+		in.Budget, err = agent.LendBudget(ctx, fmt.Sprint(task.Path, " ", task.Step), max(1, task.Tasks))
 		return in, err
 	})
 	refused, failed := errors.AsType[*graph.RefusedError](err)
@@ -148,7 +149,11 @@ func (b *builder) compileBranch(a *Agent, branch Branch) (*graph.Graph, error) {
 
 // runBranch runs a node for one item of a map, in this process or on a queue, and returns its result.
 func (r *runtime) runBranch(ctx context.Context, s graph.State, n *spec.Node, output, queue string) (any, error) {
-	nr := &nodeRun{Context: r.withSharedBudget(ctx), runtime: r, node: n, before: s, branch: true, outputKey: output, queue: queue}
+	nr := &nodeRun{Context: ctx, runtime: r, node: n, before: s, branch: true, outputKey: output, queue: queue}
+	budgets, err := nr.shareBudgets(ctx)
+	if err != nil {
+		return nil, err
+	}
 	if queue := nr.remoteQueue(); queue != "" && needsOf(n).agent == "" {
 		return nr.runRemoteBranch(queue, output)
 	}
@@ -156,7 +161,7 @@ func (r *runtime) runBranch(ctx context.Context, s graph.State, n *spec.Node, ou
 		return nil, err
 	}
 	if err := n.Body.(nodeBody).run(nr); err != nil {
-		return nil, err
+		return nil, nr.followExceeded(budgets, err)
 	}
 	result, ok := nr.writes.Get(output)
 	switch {

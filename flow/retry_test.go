@@ -264,7 +264,7 @@ nodes:
 				t.Errorf("with %+v: %d calls in all, want %d; %v, %v", k, made, k.want, res.Status, err)
 			case made == 8 && (err != nil || !strings.Contains(fmt.Sprint(OutcomeOf(res).Output), "done item 4")):
 				t.Errorf("%v, %v, %v", res.Status, err, OutcomeOf(res).Output)
-			case made < 8 && (!errors.As(err, &over) || !over.Shared || over.Of != "wide"):
+			case made < 8 && (!errors.As(err, &over) || !over.Shared || over.Of != "the run"):
 				t.Errorf("with %+v: %v, %v", k, res.Status, err)
 			}
 		}

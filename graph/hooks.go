@@ -32,6 +32,9 @@ type Info struct {
 
 	// Attempt is the number of the attempt, from 1.
 	Attempt int
+
+	// Tasks is how many tasks the step has, with those that have ended.
+	Tasks int
 }
 
 // Hooks are called around attempts: those of every node of a graph (Def.Hooks), or of
@@ -90,7 +93,7 @@ func TaskInfo(ctx context.Context) Info {
 // info names the task for hooks.
 func (a attempt) info() Info {
 	n := a.node()
-	return Info{Run: a.drive.run, Graph: a.frame.g.def.Name, Path: a.frame.public, Node: n.Name, Kind: n.Kind, Step: a.step, Index: a.ref.index, Attempt: a.n}
+	return Info{Run: a.drive.run, Graph: a.frame.g.def.Name, Path: a.frame.public, Node: n.Name, Kind: n.Kind, Step: a.step, Index: a.ref.index, Attempt: a.n, Tasks: len(a.frame.next.tasks)}
 }
 
 // runWithHooks calls the node within its hooks.

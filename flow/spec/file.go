@@ -30,6 +30,7 @@ type File struct {
 	InitialState         *jsonvalue.Object
 	Reducers             []KeyReducer // in file order
 	Start                string
+	Budget               *Budget // of everything that runs in the graph together; nil: none
 	Finally              string  // id of the node that runs when a run ends without being done; "": none
 	Nodes                []*Node // in file order
 	Kinds                Kinds   // that nodes may have

@@ -151,6 +151,11 @@ func (k *Kind) DecodeNode(m *strictyaml.Fields, n *Node) {
 	if k.hasField("output_schema") {
 		n.OutputSchema = m.ReadAny("output_schema")
 	}
+	if k.hasField("budget") {
+		if n.Budget = readBudget(m, n.ID); n.Budget.Handler() != "" {
+			n.edges = append(n.edges, budgetEdge(n.Budget.Handler()))
+		}
+	}
 	if k.hasField("enabled_skills") {
 		n.Skills = new(readSkills(m))
 	}

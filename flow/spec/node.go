@@ -22,6 +22,7 @@ type Node struct {
 	// Queue is that of the workers that run the node's children where runs are distributed; nil: they run in the
 	// process.
 	Queue     *string
+	Budget    *Budget // of a visit, with everything below it; nil: none
 	Templates []TemplateUse
 	Body      any // the other fields of its type, as Decode of the type returned them
 

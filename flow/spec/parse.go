@@ -110,7 +110,11 @@ func (p *FileParser) ParseFile(m *strictyaml.Fields) {
 	p.parseReducers(m)
 	f.Start = m.ReadText("start", strictyaml.Required)
 	f.Finally = m.ReadText("finally", strictyaml.Optional)
+	if f.Budget = readBudget(m, ""); f.Budget != nil {
+		f.Findings = append(f.Findings, f.Budget.unknown...)
+	}
 	p.parseNodes(m)
+	p.addBudgetEdges()
 	p.readMigrations(m)
 	f.Findings = append(f.Findings, m.UnknownKeys("", nil)...)
 }
@@ -258,6 +262,9 @@ func (p *FileParser) parseNode(n *Node) {
 		return
 	}
 	n.Type.DecodeNode(m, n)
+	if n.Budget != nil {
+		p.File.Findings = append(p.File.Findings, n.Budget.unknown...)
+	}
 	p.File.Findings = append(p.File.Findings, m.UnknownKeys(n.ID, p.File.Kinds.hintForKey(n.Type))...)
 }
 

@@ -29,7 +29,7 @@ func parseGraph(t *testing.T, text string) *spec.File {
 func TestGraphHasTheFieldsOfItsReader(t *testing.T) {
 	kinds := parseGraph(t, smallGraph).Kinds
 	sameFields(t, "types", texts(member(t, "graph", "definitions", "node", "properties", "type", "enum")), kinds.Names())
-	sameFields(t, "definitions", names(member(t, "graph", "definitions").(map[string]any)), append(kinds.Names(), "node"))
+	sameFields(t, "definitions", names(member(t, "graph", "definitions").(map[string]any)), append(kinds.Names(), "node", "budget"))
 	for _, k := range kinds {
 		definition := []string{"definitions", k.Name}
 		sameFields(t, k.Name, names(properties(t, "graph", definition...)), slices.Concat(k.Required, k.Optional, []string{"id", "type", "description", "next"}))
@@ -39,7 +39,8 @@ func TestGraphHasTheFieldsOfItsReader(t *testing.T) {
 		}
 	}
 	reader := fieldsRead(t, "../../../flow/spec/parse.go", "m", "ParseFile", "parseSettings", "initialState", "readVariables", "parseReducers", "parseNodes")
-	reader = append(append(reader, fieldsRead(t, "../../../flow/spec/skills.go", "m", "readSkills")...), "working_dir", "hooks", "triggers", "migrations")
+	reader = append(append(reader, fieldsRead(t, "../../../flow/spec/skills.go", "m", "readSkills")...), "working_dir", "hooks", "triggers", "migrations", "budget")
+	sameFields(t, "budget", names(properties(t, "graph", "definitions", "budget")), fieldsRead(t, "../../../flow/spec/budget.go", "s", "readBudget"))
 	sameFields(t, "the top level", names(properties(t, "graph")), reader)
 	sameFields(t, "settings", names(properties(t, "graph", "properties", "settings")), fieldsRead(t, "../../../flow/spec/parse.go", "s", "parseSettings"))
 	sameFields(t, "variables", names(properties(t, "graph", "properties", "variables", "items")), fieldsRead(t, "../../../flow/spec/parse.go", "v", "readVariables"))
