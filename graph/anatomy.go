@@ -62,8 +62,9 @@ type changedGraph struct {
 // runNames are the names of a run.
 type runNames struct {
 	thread, run string
-	user        string // Input.User
-	branch      string // branch of effects, after a fork or an edit
+	user        string    // Input.User
+	until       time.Time // Input.Until or Resume.Until
+	branch      string    // branch of effects, after a fork or an edit
 }
 
 func (d *drive) now() time.Time { return d.clock.Now() }

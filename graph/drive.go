@@ -93,7 +93,7 @@ func (r *Runner) newDrive(topics Topic) *drive {
 // startRun starts a run, or returns the result of one that has already ended.
 func (d *drive) startRun(ctx context.Context, in Input) (Result, error) {
 	d.run, d.thread, d.pause, d.grace, d.questions.reply, d.questions.handle = in.Run, in.Thread, in.Pause, in.Grace, in.Reply, in.Handle
-	d.user = in.User
+	d.user, d.until = in.User, in.Until
 	if err := d.stops.addBreaks(d.settings.Graph, in.Break); err != nil {
 		return Result{Thread: d.thread, Run: d.run}, err
 	}
@@ -156,6 +156,7 @@ func (d *drive) startRun(ctx context.Context, in Input) (Result, error) {
 // resumeRun continues a run, or returns the result of one that has ended.
 func (d *drive) resumeRun(ctx context.Context, in Resume) (Result, error) {
 	d.thread, d.pause, d.grace, d.questions.reply, d.questions.handle = in.Thread, in.Pause, in.Grace, in.Reply, in.Handle
+	d.until = in.Until
 	if err := d.stops.addBreaks(d.settings.Graph, in.Break); err != nil {
 		return Result{Thread: d.thread}, err
 	}
@@ -375,7 +376,7 @@ func (d *drive) driveRoot(f *frame) (Result, error) {
 	res := Result{Hung: hung, Thread: d.thread, Run: d.run, Status: status, State: f.st.forReader(), Value: f.value, Steps: f.step - first, Failures: f.failures, Breaks: f.breaks, Unused: d.questions.unusedAnswers(), Migrated: d.migrated}
 	res.Questions, res.Timers = splitTimers(f.asked)
 	if status == Waiting {
-		res.Due = firstDue(f.asked)
+		res.Due = d.dueTime(f)
 	}
 	if d.journal == nil {
 		return res, err
@@ -433,7 +434,7 @@ func (d *drive) recordEnd(f *frame, status Status, err error) error {
 			return err
 		}
 	}
-	if due := firstDue(f.asked); status == Waiting && !due.IsZero() {
+	if due := d.dueTime(f); status == Waiting && !due.IsZero() {
 		b.Due = due.UnixMicro()
 	}
 	open, _ := splitTimers(f.asked)

@@ -128,6 +128,10 @@ type Input struct {
 	// Grace is how long that step gets: then its tasks are cancelled, and run again on
 	// resume. If 0, there is no limit.
 	Grace time.Duration
+
+	// Until is when the caller wants to see a run that waits, at the latest: Result.Due is then no later. The time of a
+	// run that is limited with its waiting is up then; the caller ends it with Resume.Cancel. If zero, nothing is due.
+	Until time.Time
 }
 
 // Reply answers a question at once, within the drive, for example with a default. The
@@ -178,6 +182,7 @@ type Resume struct {
 	Break  []Break
 	Pause  <-chan struct{}
 	Grace  time.Duration
+	Until  time.Time
 }
 
 // Run starts a run and yields its events. The sequence can be used once; its error, if

@@ -106,6 +106,15 @@ func firstDue(asked []Question) (due time.Time) {
 	return due
 }
 
+// dueTime returns when a root that waits is to be continued; zero: when its questions are answered.
+func (d *drive) dueTime(f *frame) time.Time {
+	due := firstDue(f.asked)
+	if !d.until.IsZero() && (due.IsZero() || d.until.Before(due)) {
+		return toDue(d.until)
+	}
+	return due
+}
+
 // deliverExpiry lets the drive deliver that time has answered questions.
 func (d *drive) deliverExpiry(due []fold.OpenQuestion) {
 	for _, o := range due {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -33,6 +34,8 @@ type StartRequest struct {
 	ID     string            `json:"-"` // of the run, which must not exist; "": a new one
 	State  *jsonvalue.Object `json:"-"` // first values of the state of a graph; nil: those of its file
 	Budget *agent.Limits     `json:"-"` // of the run, in addition to what its agent says; nil: none
+
+	Deadline time.Duration `json:"-"` // after which it is ended, also while it waits; 0: never
 }
 
 // StartRun starts a run and returns its id when its start is recorded: the run is then driven, or waits for a place. It
@@ -106,7 +109,7 @@ func (s *Service) startNew(ctx context.Context, req StartRequest, saveKey func(*
 	}
 	start := app.Request{
 		User: caller.User, TraceParent: caller.TraceParent, Agent: req.Agent, Prompt: req.Prompt, Variables: req.Variables, Session: req.Session, Model: req.Model, Headless: req.Headless,
-		ID: req.ID, State: req.State, Budget: req.Budget, Via: cmp.Or(req.Via, "api"), By: cmp.Or(caller.User, caller.Name),
+		ID: req.ID, State: req.State, Budget: req.Budget, Deadline: req.Deadline, Via: cmp.Or(req.Via, "api"), By: cmp.Or(caller.User, caller.Name),
 	}
 	if err := start.Attach(req.Files, func(name string) string { return name }); err != nil {
 		return "", err

@@ -228,7 +228,7 @@ func (w *triggerWork) decideTick(ctx context.Context, tick *journal.Tick, in *tr
 			return outcome{}, err
 		}
 	}
-	req := StartRequest{Via: "trigger " + t.Name, Agent: t.Agent, Prompt: in.Prompt, Headless: true, ID: tick.Run, State: in.State, Budget: budget}
+	req := StartRequest{Via: "trigger " + t.Name, Agent: t.Agent, Prompt: in.Prompt, Headless: true, ID: tick.Run, State: in.State, Budget: budget, Deadline: t.Budget.Deadline}
 	if !t.Graph {
 		req.Session = "temp" // its thread is that of the run, which is there once
 	}

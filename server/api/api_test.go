@@ -557,3 +557,15 @@ func TestValuesOfSteps(t *testing.T) {
 		t.Errorf("the first step: %+v", steps[0].Data)
 	}
 }
+
+// A request can limit what its run may use, and how long the run waits.
+func TestLimitsOfARun(t *testing.T) {
+	w := newWorld(t)
+	run := w.get(201, "POST", "/runs?wait=30s", `{"agent": "ask", "deadline": "2h", "budget": {"calls": 3, "cost": 0.5}}`)
+	if due, _ := run["due"].(string); run["status"] != "waiting" || due == "" {
+		t.Errorf("%v", run)
+	}
+	for _, wrong := range []string{`"deadline": "soon"`, `"deadline": "0s"`, `"budget": {"calls": 0}`, `"budget": {"cost": -1}`, `"budget": {"dollars": 1}`} {
+		w.refuse(422, "invalid-request", "POST", "/runs", `{"agent": "ask", `+wrong+`}`)
+	}
+}

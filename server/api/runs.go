@@ -13,6 +13,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
+	"raddle.dev/agent"
+	"raddle.dev/flow/spec"
 	"raddle.dev/graph"
 	"raddle.dev/internal/base/failure"
 	"raddle.dev/internal/process/app"
@@ -56,7 +58,32 @@ type StartBody struct {
 	Model     string            `json:"model,omitempty" doc:"replaces every model"`
 	Headless  bool              `json:"headless,omitempty" doc:"no person will be asked"`
 	Answers   []Answer          `json:"answers,omitempty" doc:"answers to questions that the run will ask"`
+	Budget    *Budget           `json:"budget,omitempty" doc:"what the models of the run may use, in addition to what the agent allows"`
+	Deadline  string            `json:"deadline,omitempty" maxLength:"40" doc:"after which the run is ended, also while it waits, such as 30m or 2d"`
 	Files     []File            `json:"files,omitempty" maxItems:"100" doc:"files that are attached to the prompt: texts, and at most 20 pictures (PNG, JPEG, GIF, WebP) and PDFs with 10 MiB each and 20 MiB together; all at most 100 and 24 MiB together, or less if the server is configured so"`
+}
+
+// Budget limits what the models of a run may use. What is missing is not limited.
+type Budget struct {
+	Cost   float64 `json:"cost,omitempty" exclusiveMinimum:"0" doc:"US dollars"`
+	Calls  int     `json:"calls,omitempty" minimum:"1" doc:"calls of models"`
+	Tokens int     `json:"tokens,omitempty" minimum:"1" doc:"tokens of requests and replies"`
+}
+
+// limitsOf returns the limits of a request.
+func limitsOf(b StartBody) (budget *agent.Limits, deadline time.Duration, err error) {
+	if b.Budget != nil && *b.Budget != (Budget{}) {
+		budget = &agent.Limits{Money: b.Budget.Cost, Calls: b.Budget.Calls, Tokens: b.Budget.Tokens}
+	}
+	if b.Deadline == "" {
+		return budget, 0, nil
+	}
+	if deadline, err = spec.ParseSpan(b.Deadline); err != nil || deadline == 0 {
+		p := newProblem(http.StatusUnprocessableEntity, "invalid-request", "validation failed")
+		p.Errors = []Detail{{"body.deadline", "a duration such as 30m or 2d"}}
+		return nil, 0, p
+	}
+	return budget, deadline, nil
 }
 
 // File is a file whose content comes with a request.
@@ -268,8 +295,12 @@ func (h *handler) startRun(ctx context.Context, in *startInput) (*huma.StreamRes
 	if err != nil {
 		return nil, err
 	}
+	budget, deadline, err := limitsOf(b)
+	if err != nil {
+		return nil, err
+	}
 	run, err := h.service.StartRun(ctx, server.StartRequest{Agent: b.Agent, Prompt: b.Prompt, Variables: b.Variables, Session: b.Session, Model: b.Model,
-		Headless: b.Headless, Answers: toAnswers(b.Answers), Files: files, Key: in.Key})
+		Headless: b.Headless, Answers: toAnswers(b.Answers), Files: files, Key: in.Key, Budget: budget, Deadline: deadline})
 	if err != nil {
 		return nil, h.problemOf(h.nameAgent(b.Agent, err))
 	}

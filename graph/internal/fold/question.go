@@ -61,12 +61,13 @@ func (s *Thread) OpenQuestions() []OpenQuestion {
 	return slices.DeleteFunc(s.ListOpen(), func(o OpenQuestion) bool { return o.Asked.Question.Kind == KindTimer })
 }
 
-// DueTime returns when the first question of a run that waits is due, in Unix microseconds; 0: it does not wait, or not
-// for a time.
+// DueTime returns when the first question of a run that waits is due, or the time of the run is up, in Unix microseconds;
+// 0: it does not wait, or not for a time.
 func (s *Thread) DueTime() (micro int64) {
 	if s.Run.Status != record.Waiting {
 		return 0
 	}
+	micro = s.Run.Due
 	for _, o := range s.ListOpen() {
 		if due := o.Asked.Question.Due; !due.IsZero() && (micro == 0 || due.UnixMicro() < micro) {
 			micro = due.UnixMicro()

@@ -261,6 +261,7 @@ func (s *Thread) applyEnd(b *record.Parts) {
 		s.forgetRefusedRuns()
 	}
 	s.Run.Reason = b.Reason
+	s.Run.Due = b.Due
 	if b.Halted {
 		s.Run.Value = b.Value
 	}
@@ -269,6 +270,7 @@ func (s *Thread) applyEnd(b *record.Parts) {
 
 func (s *Thread) applySnapshot(b *record.Parts) {
 	s.ThreadState = *b.State
+	s.Run.Due = b.Due
 	s.Shape = structure.Resolve(s.Shape, nil)
 	s.Bytes = 0
 	s.Weight = 0

@@ -33,6 +33,7 @@ type Run struct {
 	Value            []byte         // of a Halt, dynamic codec; nil: none
 	Failures         int            // drives that failed since the last step of the root
 	Broken           map[string]int // steps that the last drive stopped before, by frame
+	Due              int64          // of the record of the last drive's end; the state has it only in that record's head
 }
 
 // A Frame is one running graph: the root, or a child under a task of its

@@ -14,7 +14,7 @@ var Commands = []string{
 
 // TakesValue are the flags of run, and those of every command, whose next word is
 // their value. A test compares them with the flags.
-var TakesValue = []string{"-a", "--agent", "-m", "--model", "-f", "--file", "-s", "--session", "--mode", "--agent-variable", "--answer", "--output", "--color", "--progress", "--log-level", "--trace", "--user"}
+var TakesValue = []string{"-a", "--agent", "-m", "--model", "-f", "--file", "-s", "--session", "--mode", "--agent-variable", "--answer", "--output", "--color", "--progress", "--log-level", "--trace", "--user", "--max-cost", "--max-calls", "--max-tokens", "--deadline"}
 
 // Synonyms are words that people try, with the commands that do what they mean.
 var Synonyms = map[string]string{

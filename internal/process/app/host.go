@@ -156,11 +156,15 @@ func (p *Process) newHost(r *runs.Record, s UIHooks) (flow.Host, error) {
 		Retrieval: p.newRetrieval(s),
 		Headless:  r.Headless,
 	}
-	h.Tooling.Budget = h.Tooling.Budget.Limit(r.Budget)
+	if h.Tooling.Budget = h.Tooling.Budget.Limit(r.Budget); r.Budget != nil {
+		h.Tooling.Budget.At = "which it was started with"
+	}
 	if in := r.Input; in != nil {
 		h.Depth = in.Depth
 		h.Bounds.Branch = in.Branch
-		h.Tooling.Budget = h.Tooling.Budget.Limit(in.Budget)
+		if h.Tooling.Budget = h.Tooling.Budget.Limit(in.Budget); in.Budget != nil {
+			h.Tooling.Budget.At = "its part of the budget of the run that waits for it"
+		}
 	}
 	p.trace.wrapHost(&h)
 	if adjust := p.chooseAdjust(s); adjust != nil {

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"raddle.dev/agent"
 	"raddle.dev/flow"
 	"raddle.dev/graph"
 	"raddle.dev/graph/history"
@@ -30,6 +31,9 @@ type ResumeOptions struct {
 	Agent         string // name or path of the agent, if it has moved; "": at its old place
 	AcceptChanges bool   // continue although the agent's files have changed
 	Takeover      bool   // continue although a process of another machine holds the lease
+	// Budget and Deadline replace limits that the run was started with; those that are 0 stay. The deadline counts from now.
+	Budget   agent.Limits
+	Deadline time.Duration
 	UIHooks
 
 	sameMode *permission.ModeSwitch // of the run before a decision: it gets the recorded mode; nil: there is none
@@ -137,6 +141,7 @@ func (p *Process) rebuildRun(ctx context.Context, st *runs.Store, thread string,
 		origin.options = c
 	}
 	given := c
+	c.setLimits(rec)
 	origin.limitRecord(rec, p.Dirs.Work)
 	c.unnamed = origin.isLimited() && c.Agent == ""
 	rec.Model = cmp.Or(rec.Model, p.Config.Model) // for nodes that failed because no model was set
@@ -205,6 +210,15 @@ func (p *Process) rebuildRun(ctx context.Context, st *runs.Store, thread string,
 	}
 	if len(changes) > 0 && c.files == nil && (origin == nil || origin.mark == nil) {
 		if run.accepted, err = acceptedRecord(snap.Meta, agent, p.Tools.SecretSet()); err != nil {
+			return nil, err
+		}
+	}
+	if c.setsLimits() {
+		meta := run.accepted
+		if meta == nil {
+			meta = snap.Meta
+		}
+		if run.accepted, err = limitedRecord(meta, c); err != nil {
 			return nil, err
 		}
 	}
@@ -315,6 +329,7 @@ func (r *Run) resumeDrive(ctx context.Context, d Driver, answers []graph.Answer)
 			Pause:         d.Pause,
 			Break:         d.Break,
 			Grace:         d.grace,
+			Until:         r.Record.Deadline,
 			Handle:        &r.handle,
 		})
 	})

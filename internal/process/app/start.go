@@ -51,6 +51,7 @@ type Request struct {
 	Compact   bool          // summarize the conversation of the session, without a prompt
 	Strict    bool          // unknown keys are errors
 	Budget    *agent.Limits // of the run, in addition to what its agent says; nil: none
+	Deadline  time.Duration // after which the run is ended, from its start, also while it waits; 0: never
 	User      string        // for whom the run works; "": the user of the process
 	ID        string        // of the run; "": a new one
 	// Remote lets nodes with a queue wait for runs of their own, which the caller starts elsewhere: see
@@ -329,6 +330,7 @@ func (p *Process) newRecord(place Place, req Request) *runs.Record {
 		TopP:         p.Config.TopP,
 		NoSpawn:      p.Config.FunctionCalling != nil && !*p.Config.FunctionCalling,
 		Budget:       req.Budget,
+		Deadline:     deadlineAfter(req.Deadline, req.Clock),
 		Strict:       req.Strict,
 		Distribution: runs.Distribution{Remote: req.Remote},
 		Headless:     req.Headless,
@@ -473,6 +475,14 @@ type Driver struct {
 // error is that of [graph.Runner.Run], in the words of the file
 // format.
 func (r *Run) Drive(ctx context.Context, d Driver) (res graph.Result, err error) {
+	if deadline := r.Record.Deadline; !deadline.IsZero() {
+		return r.driveUntil(ctx, d, deadline)
+	}
+	return r.driveOn(ctx, d)
+}
+
+// driveOn is Drive without the deadline of the run.
+func (r *Run) driveOn(ctx context.Context, d Driver) (res graph.Result, err error) {
 	ctx, d, end := r.traceDrive(ctx, d)
 	defer func() { end(res, err) }()
 	ctx, release := r.withInterrupt(ctx, &d)
@@ -517,10 +527,11 @@ func (r *Run) Drive(ctx context.Context, d Driver) (res graph.Result, err error)
 		}
 		in := r.input
 		in.Run, in.Thread, in.Ahead, in.Reply, in.Topics, in.Pause, in.Break, in.Grace, in.Handle = r.ID, r.Thread, r.redactAnswers(d.Ahead), r.redactReply(d.Reply), d.Topics, d.Pause, d.Break, d.grace, &r.handle
+		in.Until = r.Record.Deadline
 		if res, err = r.consumeEvents(d, func() eventSeq { return r.runner.Run(ctx, in) }); err != nil {
 			return res, err
 		}
-	} else if res.Status != graph.Waiting || len(d.Begin) > 0 || r.IsDue() {
+	} else if res.Status != graph.Waiting || len(d.Begin) > 0 || d.cancel != "" || r.IsDue() {
 		if res, err = r.resumeDrive(ctx, d, d.Begin); err != nil {
 			return res, err
 		}

@@ -64,6 +64,9 @@ type Trigger struct {
 // A Budget limits what a trigger may spend. The zero value sets no limit.
 type Budget struct {
 	Run agent.Limits `json:"run,omitzero"` // of each run
+	// Deadline is how long after its start a run is ended, also while it waits; 0: never.
+	Deadline time.Duration `json:"deadline,omitzero"`
+
 	Day agent.Limits `json:"day,omitzero"` // of all runs that were started in 24 hours
 }
 

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"raddle.dev/agent"
 	"raddle.dev/graph"
 	"raddle.dev/internal/base/failure"
 	"raddle.dev/internal/base/jsonvalue"
@@ -34,6 +35,9 @@ type Experiment struct {
 	Salt     string  // part of the id of each cell: another one repeats all of them; ""
 	Retry    bool    // cells that have failed are run again
 	Hooks    app.UIHooks
+
+	Limits   *agent.Limits // of the run of each cell; nil: none
+	Deadline time.Duration // of the run of each cell, from its start; 0: none
 
 	// Done is called after each cell, by one goroutine at a time; nil: it is not called.
 	Done func(p Progress)
@@ -181,6 +185,8 @@ func (e *Experiment) request(agent string, v *Variant, item *dataset.Item) (app.
 		Variables: variables,
 		State:     item.State,
 		Headless:  true,
+		Budget:    e.Limits,
+		Deadline:  e.Deadline,
 		UIHooks:   e.Hooks,
 	}
 	files, err := e.readFiles(item)

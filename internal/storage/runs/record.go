@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"path/filepath"
+	"time"
 
 	"raddle.dev/agent"
 	"raddle.dev/flow"
@@ -52,6 +53,8 @@ type Record struct {
 
 	// Budget limits what the run may spend, in addition to what its agent says; nil: nothing does.
 	Budget *agent.Limits `json:"budget,omitempty"`
+	// Deadline is when the run is ended, also while it waits; zero: never.
+	Deadline time.Time `json:"deadline,omitzero"`
 
 	Strict bool   `json:"strict,omitempty"`
 	Mode   string `json:"mode,omitempty"` // the permission mode at the start; empty: edits

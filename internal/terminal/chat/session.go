@@ -18,6 +18,7 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
+	"raddle.dev/agent"
 	"raddle.dev/flow"
 	"raddle.dev/graph"
 	"raddle.dev/internal/base/term"
@@ -62,6 +63,8 @@ type Options struct {
 	Variables map[string]string
 	Mode      permission.Mode // empty: ask
 	Plain     bool            // lines only: no editor and no live lines
+	Budget    *agent.Limits   // of each turn; nil: none
+	Deadline  time.Duration   // of each turn; 0: none
 }
 
 // A Terminal is where a conversation takes place.

@@ -167,6 +167,7 @@ func (s *Session) send(ctx context.Context, m message) {
 // startWork drives the run that start prepares for a request with a prompt.
 func (s *Session) startWork(ctx context.Context, start func(app.Request) (*app.Run, error), req app.Request) {
 	req.Agent, req.Model, req.Variables, req.Mode = s.name, s.model, declaredValues(s.vars, s.agent), s.mode
+	req.Budget, req.Deadline = s.Options.Budget, s.Options.Deadline
 	if s.title == "" {
 		s.title = firstWords(req.Prompt)
 	}

@@ -17,6 +17,7 @@ import (
 	"raddle.dev/internal/storage/config"
 	"raddle.dev/internal/terminal/chat"
 	"raddle.dev/internal/terminal/ending"
+	"raddle.dev/internal/terminal/runlimits"
 	"raddle.dev/internal/terminal/updateview"
 	"raddle.dev/tool/permission"
 )
@@ -30,6 +31,7 @@ type chatOptions struct {
 	raw                  bool
 	plain                bool
 	theme                string
+	limits               runlimits.Limits
 }
 
 func newChatCommand(env *environment) *cobra.Command {
@@ -58,6 +60,7 @@ func addChatFlags(op *opener, cmd *cobra.Command, opts *chatOptions) {
 	flags := cmd.Flags()
 	flags.BoolVarP(&opts.continues, "continue", "c", false, "continue the last conversation of this directory")
 	flags.StringVarP(&opts.session, "session", "s", "", "start or continue the conversation `NAME`")
+	opts.limits.AddFlags(flags, "each turn")
 	flags.StringVarP(&opts.model, "model", "m", "", "use `CLIENT:MODEL` instead of every model of the agent")
 	flags.StringArrayVar(&opts.variables, "agent-variable", nil, "set a variable of the agent: `NAME VALUE` (repeatable)")
 	addUserFlag(cmd, op)
@@ -109,7 +112,7 @@ func runChat(ctx context.Context, env *environment, opts chatOptions, args []str
 			Terminal: chat.Terminal{Console: env.Console, Prompter: env.NewPrompter()},
 			Process:  env.process,
 			Backend:  &chatBackend{env: env, ctx: ctx, raw: opts.raw},
-			Options:  chat.Options{Agent: firstOrEmpty(args), Name: opts.session, Continue: opts.continues, Model: opts.model, Variables: variables, Mode: mode, Plain: env.Plain},
+			Options:  chat.Options{Agent: firstOrEmpty(args), Name: opts.session, Continue: opts.continues, Model: opts.model, Variables: variables, Mode: mode, Plain: env.Plain, Budget: opts.limits.Budget(), Deadline: opts.limits.Deadline},
 		}
 		return s.Run(ctx)
 	})

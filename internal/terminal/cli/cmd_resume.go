@@ -15,6 +15,7 @@ import (
 	"raddle.dev/internal/storage/runs"
 	"raddle.dev/internal/terminal/console"
 	"raddle.dev/internal/terminal/ending"
+	"raddle.dev/internal/terminal/runlimits"
 	"raddle.dev/tool"
 )
 
@@ -30,6 +31,7 @@ type resumeOptions struct {
 	noStream bool
 
 	onlyFailed bool
+	limits     runlimits.Limits
 }
 
 func newResumeCommand(env *environment) *cobra.Command {
@@ -65,6 +67,7 @@ happens in a copy of the run, in which what follows the map runs again.`,
 	flags.BoolVar(&opts.raw, "raw", false, "show replies on the terminal as they are written, without formatting their Markdown")
 	addTraceFlag(cmd, &env.opener)
 	flags.BoolVarP(&opts.noStream, "no-stream", "S", false, "show no text and no live lines on the terminal before the end")
+	opts.limits.AddFlags(flags, "the whole run")
 	addNoBoxFlag(cmd, &opts.noBox)
 	addModeFlag(cmd, &opts.mode, "what runs without a question from now on: `MODE` plan, ask, edits or box (default: as before)")
 	completeWords(cmd, "in-doubt", tool.Doubts...)
@@ -86,6 +89,7 @@ func runResume(ctx context.Context, env *environment, opts resumeOptions, args [
 	}
 	env.process.Tools.NoBox = opts.noBox
 	opts.UIHooks = newUIHooks(ctx, env.Console, env.process, &env.foreground)
+	opts.Budget, opts.Deadline = opts.limits.Limits, opts.limits.Deadline
 	opts.InDoubt = doubt
 	opts.Mode = mode
 	run, err := resumeOrRepeat(ctx, env, &opts, args[0])

@@ -16,6 +16,7 @@ import (
 	"raddle.dev/internal/terminal/dryrun"
 	"raddle.dev/internal/terminal/ending"
 	"raddle.dev/internal/terminal/prompting"
+	"raddle.dev/internal/terminal/runlimits"
 	"raddle.dev/tool/permission"
 )
 
@@ -35,6 +36,7 @@ type runOptions struct {
 	dry            bool
 	question       bool // the run is a message of a conversation
 	continues      bool // of the last one in this directory
+	limits         runlimits.Limits
 }
 
 func newRunCommand(env *environment) *cobra.Command {
@@ -120,6 +122,7 @@ func addRunFlags(op *opener, cmd *cobra.Command, opts *runOptions) {
 	flags.StringArrayVar(&opts.variables, "agent-variable", nil, "set a variable of the agent: `NAME VALUE` (repeatable)")
 	addOutputFlag(cmd, &opts.output, "write the result as `FORMAT`: text, json or stream-json")
 	flags.BoolVar(&opts.raw, "raw", false, "show replies on the terminal as they are written, without formatting their Markdown")
+	opts.limits.AddFlags(flags, "the run")
 	addTraceFlag(cmd, op)
 	flags.BoolVarP(&opts.noStream, "no-stream", "S", false, "show no text and no live lines on the terminal before the end")
 	flags.BoolVar(&opts.noStdin, "no-stdin", false, "do not read standard input")
@@ -158,6 +161,7 @@ func runRun(ctx context.Context, env *environment, opts runOptions, args []strin
 	req := app.Request{
 		Via: "terminal", Agent: args[0], Prompt: prompt.Text, Model: opts.model, Variables: variables, Session: opts.session, Transient: opts.question,
 		Strict: opts.strict, Headless: opts.headless,
+		Budget: opts.limits.Budget(), Deadline: opts.limits.Deadline,
 		UIHooks: newUIHooks(ctx, env.Console, env.process, &env.foreground),
 	}
 	req.Mode = mode

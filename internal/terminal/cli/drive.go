@@ -407,12 +407,24 @@ func (d *drivenRun) printNotice(o driveOutcome) error {
 	return &ending.Error{Code: o.code, Err: o.err, Next: next}
 }
 
+// budgetHint says how a run continues whose budget, or that of one of its nodes, is used up.
+func (d *drivenRun) budgetHint(e *agent.BudgetError) string {
+	if e.Scope() == "" {
+		flag := map[string]string{"money": "--max-cost DOLLARS", "calls": "--max-calls N", "tokens": "--max-tokens N"}[e.What]
+		return fmt.Sprintf("give the whole run more than %s, then it continues: raddle resume %s %s", e.Limit, d.run.ID, flag)
+	}
+	return fmt.Sprintf("raise it there, then continue: %s --accept-changes", d.run.ResumeCommand())
+}
+
 // retryHint returns the next step after a failure.
 func (d *drivenRun) retryHint(err error) string {
 	if !d.run.Kept {
 		return ""
 	}
 	var budget *agent.BudgetError
+	if errors.As(err, &budget) && budget.Shared {
+		return d.budgetHint(budget)
+	}
 	if field := map[string]string{"tokens": "max_tokens_per_turn", "money": "max_cost_per_turn"}; errors.As(err, &budget) && budget.Of != "" && field[budget.What] != "" {
 		return fmt.Sprintf("raise %s in the config.yaml of %s, then continue: %s --accept-changes", field[budget.What], budget.Of, d.run.ResumeCommand())
 	}

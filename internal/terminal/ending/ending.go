@@ -90,6 +90,7 @@ func CodeOf(err error) int {
 		limit  *graph.LimitError
 		budget *agent.BudgetError
 		needs  *flow.VariablesError
+		late   *app.DeadlineError
 	)
 	switch {
 	case err == nil:
@@ -98,6 +99,8 @@ func CodeOf(err error) int {
 		return quiet.Code
 	case errors.As(err, &own):
 		return own.Code
+	case errors.As(err, &late):
+		return Timeout
 	case errors.As(err, &model) && model.Class == llm.Auth:
 		return Auth
 	case errors.As(err, &ours):

@@ -26,6 +26,7 @@ import (
 	"raddle.dev/internal/storage/config"
 	"raddle.dev/internal/terminal/console"
 	"raddle.dev/internal/terminal/ending"
+	"raddle.dev/internal/terminal/runlimits"
 )
 
 // Options are the flags of raddle eval. The zero value is not usable: [Describe] sets the defaults.
@@ -43,6 +44,7 @@ type Options struct {
 	report   string
 	fresh    bool
 	retry    bool
+	limits   runlimits.Limits // of each cell
 }
 
 // Describe returns the command with its flags, without --output and without what it does.
@@ -68,6 +70,7 @@ The exit code is 6 if a mean is below --min, or if a variant is worse beyond cha
 	flags.IntVar(&opts.repeat, "repeat", 1, "try each item `N` times in each variant (default 1)")
 	flags.IntVar(&opts.jobs, "jobs", 4, "run `N` cells at the same time (default 4)")
 	flags.StringVar(&opts.budget, "budget", "", "start no cell once all of them have cost `AMOUNT`, for example 2usd")
+	opts.limits.AddFlags(flags, "the run of each cell")
 	flags.StringVar(&opts.report, "report", "", "write a page with all results to `FILE`.html")
 	flags.BoolVar(&opts.fresh, "fresh", false, "run all cells again, also those that have run")
 	flags.BoolVar(&opts.retry, "retry-failed", false, "run the cells again that have failed")
@@ -135,6 +138,9 @@ func (o *Options) plan(p *app.Process, agent string) (e *experiment.Experiment, 
 		Repeat:  o.repeat,
 		Jobs:    o.jobs,
 		Retry:   o.retry,
+
+		Limits:   o.limits.Budget(),
+		Deadline: o.limits.Deadline,
 	}
 	if e.Budget, err = readBudget(o.budget); err != nil {
 		return nil, nil, err

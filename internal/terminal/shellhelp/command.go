@@ -14,6 +14,7 @@ printed and nothing runs. --keys prints a key binding (Alt-E) that puts the comm
 		Example: "  raddle -e \"find the ten largest files\"\n  eval \"$(raddle shell --keys bash)\"",
 	}
 	cmd.Flags().StringVarP(&opts.Model, "model", "m", "", "use this `MODEL`")
+	opts.Limits.AddFlags(cmd.Flags(), "the run")
 	cmd.Flags().BoolVar(&opts.Print, "print", false, "print the command, and run nothing")
 	cmd.Flags().StringVar(&opts.Keys, "keys", "", "print the key binding of `SHELL`: bash, zsh or fish")
 	return cmd, &opts

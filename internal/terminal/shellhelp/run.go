@@ -13,6 +13,7 @@ import (
 	"raddle.dev/internal/base/term"
 	"raddle.dev/internal/process/app"
 	"raddle.dev/internal/terminal/console"
+	"raddle.dev/internal/terminal/runlimits"
 )
 
 // Options are what a person wants.
@@ -21,6 +22,8 @@ type Options struct {
 	Model string // "": that of the configuration
 	Print bool   // print the command, and run nothing
 	Keys  string // print the key binding of this shell; "": none
+
+	Limits runlimits.Limits // of the run
 }
 
 // Run shows a command, and runs it if the person wants that. It returns the exit code of the command.
@@ -32,7 +35,7 @@ func Run(ctx context.Context, con *console.Console, p *app.Process, o Options) (
 	if !con.Out.IsTerminal() {
 		ask = nil
 	}
-	s, err := Suggest(ctx, p, o.Words, o.Model)
+	s, err := Suggest(ctx, p, o.Words, o.Model, o.Limits)
 	if err != nil {
 		return 0, err
 	}

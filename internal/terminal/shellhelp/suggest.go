@@ -14,6 +14,7 @@ import (
 	"raddle.dev/internal/process/agentfile"
 	"raddle.dev/internal/process/app"
 	"raddle.dev/internal/storage/config"
+	"raddle.dev/internal/terminal/runlimits"
 )
 
 // instructions are those of the agent that suggests commands.
@@ -29,12 +30,12 @@ type Suggestion struct {
 
 // Suggest asks a model for a command. The run is recorded like every other. model replaces the one of the configuration
 // unless it is "".
-func Suggest(ctx context.Context, p *app.Process, words, model string) (Suggestion, error) {
+func Suggest(ctx context.Context, p *app.Process, words, model string, limits runlimits.Limits) (Suggestion, error) {
 	dir, err := writeAgent(p)
 	if err != nil {
 		return Suggestion{}, err
 	}
-	run, err := p.StartRun(app.Request{Agent: dir, Prompt: words, Model: model, Headless: true, Session: "temp"})
+	run, err := p.StartRun(app.Request{Agent: dir, Prompt: words, Model: model, Headless: true, Session: "temp", Budget: limits.Budget(), Deadline: limits.Deadline})
 	if err != nil {
 		return Suggestion{}, err
 	}

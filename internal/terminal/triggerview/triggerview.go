@@ -22,12 +22,13 @@ import (
 	"raddle.dev/internal/process/trigger"
 	"raddle.dev/internal/report/question"
 	"raddle.dev/internal/terminal/console"
+	"raddle.dev/internal/terminal/runlimits"
 )
 
 // EnableOptions say how triggers are enabled.
 type EnableOptions struct {
 	Hash string // of the files that the person has seen; "": a person is asked
-	Run  agent.Limits
+	Run  runlimits.Limits
 	Day  agent.Limits
 }
 
@@ -54,7 +55,7 @@ func Enable(ctx context.Context, con *console.Console, p *app.Process, name stri
 	if err != nil {
 		return err
 	}
-	budget := trigger.Budget{Run: o.Run, Day: o.Day}
+	budget := trigger.Budget{Run: o.Run.Limits, Deadline: o.Run.Deadline, Day: o.Day}
 	con.Out.PrintText(describeOffer(p, offer, budget, now))
 	if err := askPerson(ctx, con, offer, o.Hash); err != nil {
 		return err
@@ -128,6 +129,9 @@ func describeOffer(p *app.Process, offer *trigger.Offer, budget trigger.Budget, 
 		}
 	}
 	_, _ = fmt.Fprintf(&b, "Budget of a run: %s; of 24 hours: %s\n", describeLimits(budget.Run), describeLimits(budget.Day))
+	if budget.Deadline > 0 {
+		_, _ = fmt.Fprintf(&b, "A run is ended %s after its start, also while it waits.\n", wording.FormatDuration(budget.Deadline))
+	}
 	b.WriteString("Runs are headless: no one is asked, and what would ask is refused or runs in the box.\n")
 	return b.String()
 }

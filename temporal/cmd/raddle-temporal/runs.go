@@ -24,6 +24,7 @@ import (
 	"raddle.dev/internal/report/question"
 	"raddle.dev/internal/storage/attach"
 	"raddle.dev/internal/storage/runs"
+	"raddle.dev/internal/terminal/runlimits"
 	"raddle.dev/temporal"
 	"raddle.dev/tool/permission"
 )
@@ -69,6 +70,7 @@ type runOptions struct {
 	model, mode, user string
 	files             []string
 	variables         map[string]string
+	limits            runlimits.Limits
 }
 
 func newRunCommand(e *environment) *cobra.Command {
@@ -90,6 +92,7 @@ The prompt is the words after the agent; standard input instead of "-"; then the
 	flags := cmd.Flags()
 	flags.StringVarP(&opts.model, "model", "m", "", "use `CLIENT:MODEL` instead of every model of the agent")
 	flags.StringVar(&opts.mode, "mode", "", "what runs without a question: `MODE` plan, ask or edits (default edits)")
+	opts.limits.AddFlags(flags, "the run")
 	flags.StringVar(&opts.user, "user", "", "run for `NAME`: memory and {{user.…}} are that person's, and a full queue gives each user the same share")
 	flags.StringArrayVarP(&opts.files, "file", "f", nil, "add the text of `FILE` to the prompt (repeatable)")
 	flags.StringToStringVar(&opts.variables, "variable", nil, "set a variable of the agent: `NAME=VALUE` (repeatable)")
@@ -101,7 +104,7 @@ func startRun(ctx context.Context, e *environment, opts runOptions, args []strin
 		return err
 	}
 	defer func() { _ = e.process.Close() }()
-	req := app.Request{Agent: args[0], Model: opts.model, Variables: opts.variables, User: opts.user, Remote: true}
+	req := app.Request{Agent: args[0], Model: opts.model, Variables: opts.variables, User: opts.user, Remote: true, Budget: opts.limits.Budget(), Deadline: opts.limits.Deadline}
 	if opts.mode != "" {
 		mode, ok := permission.ParseMode(opts.mode)
 		if !ok {

@@ -105,6 +105,12 @@ export interface Breaks {
   breaks: Break[]; // nodes of the run's graph, or of graphs that it calls (call/node); before the node, or after it with after
 }
 
+export interface Budget {
+  calls?: number; // calls of models
+  cost?: number; // US dollars
+  tokens?: number; // tokens of requests and replies
+}
+
 export interface Cause {
   at: number;
   from: number;
@@ -621,6 +627,7 @@ export interface Record {
   budget?: Limits;
   bundle?: string;
   by?: string;
+  deadline?: string;
   definition: string;
   definitions?: { [name: string]: string };
   dir: string;
@@ -864,6 +871,8 @@ export interface Split {
 export interface StartBody {
   agent: string; // name of the agent
   answers?: Answer[]; // answers to questions that the run will ask
+  budget?: Budget; // what the models of the run may use, in addition to what the agent allows
+  deadline?: string; // after which the run is ended, also while it waits, such as 30m or 2d
   files?: File[]; // files that are attached to the prompt: texts, and at most 20 pictures (PNG, JPEG, GIF, WebP) and PDFs with 10 MiB each and 20 MiB together; all at most 100 and 24 MiB together, or less if the server is configured so
   headless?: boolean; // no person will be asked
   model?: string; // replaces every model
