@@ -80,7 +80,7 @@ func checkBudgetPrices(a *Agent) (list []strictyaml.Finding) {
 // leads nowhere: its failure is one of the map.
 func (nr *nodeRun) followExceeded(b budgetsOf, err error) error {
 	for _, a := range []*allowance.Allowance{b.node, b.graph} {
-		to, after := a.Exceeded(nr, err, !nr.branch)
+		to, after := a.DecideExceeded(nr, err, !nr.branch)
 		if to != "" {
 			nr.writes = jsonvalue.Object{}
 			nr.fault = nil

@@ -119,10 +119,10 @@ func (a *Allowance) describe() (text string) {
 	return text
 }
 
-// Exceeded decides what follows an error of a task: to is the node that runs next if the budget is used up and names
+// DecideExceeded decides what follows an error of a task: to is the node that runs next if the budget is used up and names
 // one. Otherwise the error is what the task must end with: err, or one that says that a person was asked. leads says that
 // the task can lead to a node.
-func (a *Allowance) Exceeded(ctx context.Context, err error, leads bool) (to string, _ error) {
+func (a *Allowance) DecideExceeded(ctx context.Context, err error, leads bool) (to string, _ error) {
 	var over *agent.BudgetError
 	if a == nil || !errors.As(err, &over) || !over.Shared || over.Scope() != a.scope || ctx.Err() != nil {
 		return "", err

@@ -93,8 +93,16 @@ func (c *ResumeOptions) setLimits(rec *runs.Record) {
 	}
 }
 
-// limitedRecord returns a start record, as the journal has it, with other limits.
-func limitedRecord(meta []byte, c ResumeOptions) ([]byte, error) {
+// limitedRecord returns the start record of a run that gets other limits; accepted is the one that replaces that of the
+// journal in any case, nil: none.
+func limitedRecord(accepted, recorded []byte, c ResumeOptions) ([]byte, error) {
+	if !c.setsLimits() {
+		return accepted, nil
+	}
+	meta := accepted
+	if meta == nil {
+		meta = recorded
+	}
 	rec, err := runs.DecodeRecord(meta)
 	if err != nil {
 		return nil, err

@@ -213,14 +213,8 @@ func (p *Process) rebuildRun(ctx context.Context, st *runs.Store, thread string,
 			return nil, err
 		}
 	}
-	if c.setsLimits() {
-		meta := run.accepted
-		if meta == nil {
-			meta = snap.Meta
-		}
-		if run.accepted, err = limitedRecord(meta, c); err != nil {
-			return nil, err
-		}
+	if run.accepted, err = limitedRecord(run.accepted, snap.Meta, c); err != nil {
+		return nil, err
 	}
 	if origin.asks() {
 		run.parked = parked{Questions: []graph.Question{*origin.question}, status: graph.Waiting}

@@ -51,10 +51,7 @@ type Record struct {
 	// Approved are the directories of the bundle whose scripts the user had approved then.
 	Approved []string `json:"approved,omitempty"`
 
-	// Budget limits what the run may spend, in addition to what its agent says; nil: nothing does.
-	Budget *agent.Limits `json:"budget,omitempty"`
-	// Deadline is when the run is ended, also while it waits; zero: never.
-	Deadline time.Time `json:"deadline,omitzero"`
+	Limits
 
 	Strict bool   `json:"strict,omitempty"`
 	Mode   string `json:"mode,omitempty"` // the permission mode at the start; empty: edits
@@ -62,6 +59,14 @@ type Record struct {
 	Distribution
 
 	Beginning
+}
+
+// Limits are what a run may use.
+type Limits struct {
+	// Budget limits what the run may spend, in addition to what its agent says; nil: nothing does.
+	Budget *agent.Limits `json:"budget,omitempty"`
+	// Deadline is when the run is ended, also while it waits; zero: never.
+	Deadline time.Time `json:"deadline,omitzero"`
 }
 
 // Beginning says what started a run.
