@@ -74,6 +74,8 @@ type FileParser struct {
 	*strictyaml.Problems
 	File   *File
 	broken []strictyaml.Finding // structure, in the order of the checks
+
+	defaults []*yaml.Node // keys and values of the defaults of nodes; nil: there are none
 }
 
 // ParseFile reads the top level; m are its fields.
@@ -113,6 +115,7 @@ func (p *FileParser) ParseFile(m *strictyaml.Fields) {
 	if f.Budget = readBudget(m, ""); f.Budget != nil {
 		f.Findings = append(f.Findings, f.Budget.unknown...)
 	}
+	p.readDefaults(m)
 	p.parseNodes(m)
 	p.addBudgetEdges()
 	p.readMigrations(m)
@@ -260,6 +263,10 @@ func (p *FileParser) parseNode(n *Node) {
 			})
 		}
 		return
+	}
+	if p.defaults != nil {
+		n.Source = p.withDefaults(n)
+		m.Source = n.Source
 	}
 	n.Type.DecodeNode(m, n)
 	if n.Budget != nil {

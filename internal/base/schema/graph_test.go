@@ -39,7 +39,7 @@ func TestGraphHasTheFieldsOfItsReader(t *testing.T) {
 		}
 	}
 	reader := fieldsRead(t, "../../../flow/spec/parse.go", "m", "ParseFile", "parseSettings", "initialState", "readVariables", "parseReducers", "parseNodes")
-	reader = append(append(reader, fieldsRead(t, "../../../flow/spec/skills.go", "m", "readSkills")...), "working_dir", "hooks", "triggers", "migrations", "budget")
+	reader = append(append(reader, fieldsRead(t, "../../../flow/spec/skills.go", "m", "readSkills")...), "working_dir", "hooks", "triggers", "migrations", "budget", "defaults")
 	sameFields(t, "budget", names(properties(t, "graph", "definitions", "budget")), fieldsRead(t, "../../../flow/spec/budget.go", "s", "readBudget"))
 	sameFields(t, "the top level", names(properties(t, "graph")), reader)
 	sameFields(t, "settings", names(properties(t, "graph", "properties", "settings")), fieldsRead(t, "../../../flow/spec/parse.go", "s", "parseSettings"))
