@@ -178,7 +178,7 @@ func (c *completer) addValues(key string, list []*form) {
 	}
 	test := strings.HasSuffix(c.d.Path, testSuffix)
 	switch key {
-	case "next", "fallback", "on_other", "branch", "targets", "start", "finally", "on_failure", "on_deadline":
+	case "next", "fallback", "on_other", "branch", "targets", "start", "finally", "on_failure", "on_deadline", "on_exceeded":
 		c.addNodes("")
 	case "path", "node", "equal", "contains", "never":
 		if test {

@@ -136,6 +136,24 @@ func (x *index) readGraph() {
 			eachMember(value, x.readNode)
 		}
 	})
+	eachMember(x.root, func(key, value *yaml.Node) { // when all nodes are known
+		switch key.Value {
+		case "budget":
+			x.addChoice(findField(value, "on_exceeded"), "")
+		case "defaults":
+			for _, field := range []string{"fallback", "on_failure"} {
+				x.addChoice(findField(value, field), "")
+			}
+			x.addChoice(findField(findField(value, "budget"), "on_exceeded"), "")
+		}
+	})
+}
+
+// addChoice records a value that is the id of a node, or a word that is none.
+func (x *index) addChoice(value *yaml.Node, at string) {
+	if value != nil && x.nodes[value.Value] != nil {
+		x.addScalar(aNode, value, at, false)
+	}
 }
 
 func (x *index) readNode(id, entry *yaml.Node) {
@@ -149,9 +167,9 @@ func (x *index) readNode(id, entry *yaml.Node) {
 				x.addScalar(aNode, item, id.Value, false)
 			}
 		case "on_failure", "on_deadline":
-			if x.nodes[value.Value] != nil {
-				x.addScalar(aNode, value, id.Value, false)
-			}
+			x.addChoice(value, id.Value)
+		case "budget":
+			x.addChoice(findField(value, "on_exceeded"), id.Value)
 		case "routes":
 			eachMember(value, func(_, to *yaml.Node) { x.addScalar(aNode, to, id.Value, false) })
 		case "as", "output_key", "collect_into":
