@@ -173,6 +173,7 @@ func (c *compiler) declareNodes() {
 				c.addFault("the Graph of child %q of node %q was not made by Compile", kind, n.Name)
 			}
 		}
+		c.g.def.Defaults.applyTo(&n, c.g.def.Finally)
 		n.Routes, n.Ends, n.Children = slices.Clone(n.Routes), maps.Clone(n.Ends), maps.Clone(n.Children)
 		c.g.byName[n.Name] = len(c.g.nodes)
 		hooks := slices.Concat(c.g.def.Hooks, n.Hooks)

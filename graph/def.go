@@ -241,6 +241,9 @@ type Def struct {
 	// Hooks are called around every node, but not around nodes of child graphs.
 	Hooks []Hooks
 
+	// Defaults are for the nodes that do not set them, but not for those of child graphs.
+	Defaults Defaults
+
 	// Start names the nodes that run first, in one step.
 	Start []string
 

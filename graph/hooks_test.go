@@ -67,7 +67,7 @@ func TestANodeHasTheInfoOfItsHooks(t *testing.T) {
 	if _, err := (&graph.Runner{Graph: g}).Invoke(t.Context(), graph.Input{Run: "r1"}); err != nil {
 		t.Fatal(err)
 	}
-	want := graph.Info{Run: "r1", Graph: "child", Path: "out/", Node: "in", Kind: "work", Step: node.Step, Attempt: 1}
+	want := graph.Info{Run: "r1", Graph: "child", Path: "out/", Node: "in", Kind: "work", Step: node.Step, Attempt: 1, Tasks: 1}
 	if node != want || hook != node || outer.Path != "" || outer.Node != "out" || outer.Run != "r1" {
 		t.Errorf("the node is told %+v, its hook %+v, the node above %+v; want %+v", node, hook, outer, want)
 	}
