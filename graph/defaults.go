@@ -1,6 +1,9 @@
 package graph
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // Defaults are values of fields of nodes. A node that sets a field has its own; Retry.Attempts of 1 is no retry, and a
 // negative Timeout no limit.
@@ -20,18 +23,13 @@ type Defaults struct {
 
 // applyTo sets the fields that a node of a graph does not set.
 func (d *Defaults) applyTo(n *Node, finally string) {
-	if isLeaf := n.Graph == nil && n.Children == nil; isLeaf {
+	if n.Graph == nil && n.Children == nil {
 		if n.Retry.Attempts == 0 {
 			n.Retry = d.Retry
 		}
-		if n.Cache == nil {
-			n.Cache = d.Cache
-		}
+		n.Cache = cmp.Or(n.Cache, d.Cache)
 	}
-	if n.Timeout == 0 {
-		n.Timeout = d.Timeout
-	}
-	n.Timeout = max(n.Timeout, 0)
+	n.Timeout = max(0, cmp.Or(n.Timeout, d.Timeout))
 	if n.OnError == "" && n.Name != d.OnError && n.Name != finally {
 		n.OnError = d.OnError
 	}
