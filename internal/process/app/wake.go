@@ -56,6 +56,9 @@ func (p *Process) wakeRun(ctx context.Context, hooks UIHooks, i *runs.Info) (Wok
 	defer run.Close()
 	res, err := run.Drive(ctx, Driver{Topics: graph.TopicRun})
 	w.Status = res.Status.String()
+	if errors.As(err, new(*DeadlineError)) {
+		err = nil // it was due for that
+	}
 	if !res.Due.IsZero() {
 		w.Due = &res.Due
 	}

@@ -422,7 +422,7 @@ func (d *drivenRun) retryHint(err error) string {
 		return ""
 	}
 	var budget *agent.BudgetError
-	if errors.As(err, &budget) && budget.Shared {
+	if errors.As(err, &budget) && budget.Shared && budget.At != "" {
 		return d.budgetHint(budget)
 	}
 	if field := map[string]string{"tokens": "max_tokens_per_turn", "money": "max_cost_per_turn"}; errors.As(err, &budget) && budget.Of != "" && field[budget.What] != "" {
