@@ -46,7 +46,7 @@ func TestConsentToAChangedChildIsKept(t *testing.T) {
 	is(t, graph.Done, res, err)
 }
 
-// The tasks of a step that is continued stand in the order of the graph that continues it.
+// The tasks of a step that is continued are in the order of the graph that continues it.
 func TestTheOrderOfAChangedGraphCounts(t *testing.T) {
 	def := func(names ...string) *graph.Graph {
 		d := graph.Def{Name: "order", Keys: all, Start: names}

@@ -12,6 +12,7 @@ import (
 	"raddle.dev/graph/internal/fold"
 	"raddle.dev/graph/internal/migration"
 	"raddle.dev/graph/internal/record"
+	"raddle.dev/graph/internal/writer"
 	"raddle.dev/graph/journal"
 )
 
@@ -239,7 +240,7 @@ func (f *frame) driveChild(ctx context.Context) (Status, error) {
 	d.journal.AddStateSize(-f.storedSize())
 	if ended := status.Final() && err != nil; (err == nil || ended) && d.journal != nil {
 		if e := d.journal.AddRecord(journal.KindReturn, &record.Parts{Path: f.path, Dropped: ended}, false); e != nil {
-			err = firstError(err, e)
+			err = writer.FirstError(err, e)
 		}
 	}
 	return status, err

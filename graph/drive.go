@@ -411,17 +411,6 @@ func (d *drive) withGrace(ctx context.Context) (context.Context, func()) {
 // errGrace is the cause of a context that ended because of a pause.
 var errGrace = errors.New("graph: paused, and the time of grace has passed")
 
-// firstError returns the store's failure if the other error only follows from it.
-func firstError(err, store error) error {
-	if err == nil || errors.Is(err, context.Canceled) {
-		return store
-	}
-	if errors.Is(err, store) {
-		return err
-	}
-	return errors.Join(err, store)
-}
-
 // recordEnd journals that the drive stops.
 func (d *drive) recordEnd(f *frame, status Status, err error) error {
 	run := &d.journal.Run
@@ -486,7 +475,7 @@ func (d *drive) newID() (id string, err error) {
 func (d *drive) judgeStoreError(err, store error) (Status, error) {
 	e, known := errors.AsType[*DisplacedError](store)
 	if !known && !errors.Is(store, journal.ErrConflict) {
-		return Failed, firstError(err, store)
+		return Failed, writer.FirstError(err, store)
 	}
 	if !known {
 		by := journal.Lease{}

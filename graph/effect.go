@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"raddle.dev/graph/internal/effectid"
 	"raddle.dev/graph/internal/fold"
 	"raddle.dev/graph/internal/probe"
 	"raddle.dev/graph/internal/record"
@@ -450,7 +451,7 @@ func Share[T any](ctx context.Context, name string) (*SharedValue[T], error) {
 	return &SharedValue[T]{a, name, c, v}, nil
 }
 
-func sharedID(name string) string { return EffectID{Name: sharedName, Call: "=" + name}.String() }
+func sharedID(name string) string { return effectid.ShareName(name).String() }
 
 // Use calls fn with the value while no other task uses it, and wakes the tasks that
 // wait for a change. If fn returns true, the value is recorded before Use returns, as

@@ -11,12 +11,12 @@ func TestEffectID(t *testing.T) {
 		key  string
 		of   string // the shared value
 	}{
-		{"2.act.0\x00tool fs_cat\x00=c1#2", EffectID{"2.act.0", "tool fs_cat", "=c1#2"}, "c1#2", ""},
-		{"2.act.0\x00model\x000", EffectID{"2.act.0", "model", "0"}, "", ""},
-		{"2.act.0\x00ask\x00=a\x00b", EffectID{"2.act.0", "ask", "=a\x00b"}, "a\x00b", ""},
-		{"2.act.0\x00shared\x00=spent", EffectID{"2.act.0", sharedName, "=spent"}, "spent", ""},
-		{"\x00model\x00=spent", EffectID{"", "model", "=spent"}, "spent", ""},
-		{sharedID("spent"), EffectID{"", sharedName, "=spent"}, "spent", "spent"},
+		{"2.act.0\x00tool fs_cat\x00=c1#2", EffectID{Task: "2.act.0", Name: "tool fs_cat", Call: "=c1#2"}, "c1#2", ""},
+		{"2.act.0\x00model\x000", EffectID{Task: "2.act.0", Name: "model", Call: "0"}, "", ""},
+		{"2.act.0\x00ask\x00=a\x00b", EffectID{Task: "2.act.0", Name: "ask", Call: "=a\x00b"}, "a\x00b", ""},
+		{"2.act.0\x00shared\x00=spent", EffectID{Task: "2.act.0", Name: "shared", Call: "=spent"}, "spent", ""},
+		{"\x00model\x00=spent", EffectID{Task: "", Name: "model", Call: "=spent"}, "spent", ""},
+		{sharedID("spent"), EffectID{Task: "", Name: "shared", Call: "=spent"}, "spent", "spent"},
 	} {
 		id := ParseEffectID(c.text)
 		if got := id.SharedName(); got != c.of {

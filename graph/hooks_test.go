@@ -343,7 +343,7 @@ func TestAHookThatListensMayEmit(t *testing.T) {
 	}
 }
 
-// The end of an attempt whose child has paused is told to its hooks as such.
+// The end of an attempt whose child has paused reaches its hooks as such.
 func TestHooksHearOfAPause(t *testing.T) {
 	child := parallel(t, graph.Node{Name: "one", Run: idle})
 	var ends []error

@@ -12,6 +12,7 @@ import (
 	"raddle.dev/graph/internal/namelist"
 	"raddle.dev/graph/internal/record"
 	"raddle.dev/graph/internal/value"
+	"raddle.dev/graph/internal/writer"
 	"raddle.dev/graph/journal"
 )
 
@@ -372,7 +373,7 @@ func (f *frame) attributeError(by int, err error) error {
 		ids[i] = ts[t].localID()
 	}
 	if e := d.journal.AddRecord(journal.KindVoid, &record.Parts{Path: f.path, Void: ids}, false); e != nil {
-		return firstError(err, e)
+		return writer.FirstError(err, e)
 	}
 	return err
 }

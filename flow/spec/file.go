@@ -23,17 +23,16 @@ type File struct {
 	ConversationStarters []string
 	Skills               Skills
 	Hooks                []hook.Hook
-	Triggers             []Trigger
-	Migrations           []Migration
-	Variables            []Variable
-	Settings             Settings
-	InitialState         *jsonvalue.Object
-	Reducers             []KeyReducer // in file order
-	Start                string
-	Budget               *Budget // of everything that runs in the graph together; nil: none
-	Finally              string  // id of the node that runs when a run ends without being done; "": none
-	Nodes                []*Node // in file order
-	Kinds                Kinds   // that nodes may have
+	Lifecycle
+	Variables    []Variable
+	Settings     Settings
+	InitialState *jsonvalue.Object
+	Reducers     []KeyReducer // in file order
+	Start        string
+	Budget       *Budget // of everything that runs in the graph together; nil: none
+	Finally      string  // id of the node that runs when a run ends without being done; "": none
+	Nodes        []*Node // in file order
+	Kinds        Kinds   // that nodes may have
 
 	// Findings are the warnings of Parse: unknown keys, and values that were
 	// changed.
@@ -42,6 +41,12 @@ type File struct {
 	FileText
 	ByID          map[string]*Node
 	ReducersByKey map[string]string
+}
+
+// Lifecycle is what starts runs by itself, and what changes runs that earlier forms of the file have started.
+type Lifecycle struct {
+	Triggers   []Trigger
+	Migrations []Migration
 }
 
 // FileText is the text of a file, and the positions of its fields.

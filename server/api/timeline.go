@@ -99,7 +99,7 @@ func (in *Folding) foldPicture(s graph.Structure, o *draw.Options) graph.Structu
 	if !in.Fold || o.Run != nil {
 		return s
 	}
-	s, o.Members = crowd.Fold(s, crowd.View{Open: in.Open, Closed: in.Closed})
+	s, o.Members = crowd.FoldGraph(s, crowd.View{Open: in.Open, Closed: in.Closed})
 	return s
 }
 

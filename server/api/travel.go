@@ -203,7 +203,7 @@ func (h *handler) compareRuns(ctx context.Context, in *compareInput) (*body[*ver
 	if err != nil {
 		return nil, err
 	}
-	return &body[*versus.Comparison]{versus.Compare(a, b, h.process.Models.UsageCost)}, nil
+	return &body[*versus.Comparison]{versus.CompareRuns(a, b, h.process.Models.UsageCost)}, nil
 }
 
 func (h *handler) blameKeys(ctx context.Context, in *blameInput) (*body[[]Author], error) {

@@ -59,7 +59,7 @@ func (a *Allowance) countGrants(ctx context.Context) (times int, err error) {
 		return 0, err
 	}
 	for n := range asked {
-		given, err := a.ask(ctx, n)
+		given, err := a.askForMore(ctx, n)
 		if err != nil {
 			return 0, err
 		}
@@ -88,19 +88,19 @@ const (
 	answerStop = "stop"
 )
 
-// ask asks whether as much again may be used. n counts the questions of the task.
-func (a *Allowance) ask(ctx context.Context, n int) (bool, error) {
+// askForMore asks whether as much again may be used. n counts the questions of the task.
+func (a *Allowance) askForMore(ctx context.Context, n int) (bool, error) {
 	answer, err := graph.Interrupt[string](ctx, graph.Ask{
 		Name:    fmt.Sprint("budget ", a.scope, " ", n),
 		Kind:    "select",
-		Prompt:  fmt.Sprintf("The budget of %s is used up (%s). Continue with as much again: %s?", a.owner, a.spec.Place(), a.describe()),
+		Prompt:  fmt.Sprintf("The budget of %s is used up (%s). Continue with as much again: %s?", a.owner, a.spec.Place(), a.describeLimits()),
 		Options: []string{answerMore, answerStop},
 	})
 	return answer == answerMore, err
 }
 
-// describe returns the limits for people.
-func (a *Allowance) describe() (text string) {
+// describeLimits returns the limits for people.
+func (a *Allowance) describeLimits() (text string) {
 	add := func(part string) {
 		if text != "" {
 			text += ", "
@@ -153,7 +153,7 @@ func (a *Allowance) DecideExceeded(ctx context.Context, err error, leads bool) (
 	if fault != nil || n < 0 {
 		return "", errors.Join(fault, err)
 	}
-	given, fault := a.ask(ctx, n)
+	given, fault := a.askForMore(ctx, n)
 	if fault == nil && given { // the answer was there already: the task begins again with the larger budget
 		fault = errors.New("the budget was raised; resume the run")
 	}

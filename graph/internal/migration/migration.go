@@ -69,8 +69,8 @@ type mover struct {
 	wrote map[string]bool   // keys of which the steps have changed something
 }
 
-// apply applies a step. done says in words what it has changed; "": it did not concern the run.
-func (m *mover) apply(s Step) (done string, err error) {
+// applyStep applies a step. done says in words what it has changed; "": it did not concern the run.
+func (m *mover) applyStep(s Step) (done string, err error) {
 	switch s.Op {
 	case RenameNode:
 		return m.renameNode(s.From, s.To)
@@ -87,7 +87,7 @@ func (m *mover) apply(s Step) (done string, err error) {
 		if len(m.frame.Keys[s.To]) > 0 {
 			return "", nil
 		}
-		return fmt.Sprintf("key %s has its default", s.To), m.setKey(s, m.lookup(nil))
+		return fmt.Sprintf("key %s has its default", s.To), m.setKey(s, m.newLookup(nil))
 	}
 	return m.convertKey(s)
 }
@@ -102,14 +102,14 @@ func (m *mover) renameNode(from, to string) (done string, err error) {
 		delete(f.Visits, from)
 	}
 	for i := range f.Failures {
-		rename(&f.Failures[i].Handler, from, to)
+		renameText(&f.Failures[i].Handler, from, to)
 		if f.Failures[i].Path == "" {
-			rename(&f.Failures[i].Node, from, to)
+			renameText(&f.Failures[i].Node, from, to)
 		}
 	}
 	for i := range f.Arrived {
 		a := &f.Arrived[i]
-		if rename(&a.Source, from, to) {
+		if renameText(&a.Source, from, to) {
 			done = fmt.Sprintf("node %s is now %s", from, to)
 		}
 		a.Join = renameInJoin(a.Join, from, to)
@@ -117,7 +117,7 @@ func (m *mover) renameNode(from, to string) (done string, err error) {
 	for i := range f.Tasks {
 		t := &f.Tasks[i]
 		was := taskID(f.Step, t)
-		if !rename(&t.Node, from, to) {
+		if !renameText(&t.Node, from, to) {
 			continue
 		}
 		if slices.ContainsFunc(f.Tasks[:i], func(o record.Task) bool { return o.Node == to && o.Index == t.Index }) {
@@ -127,7 +127,7 @@ func (m *mover) renameNode(from, to string) (done string, err error) {
 		done = fmt.Sprintf("node %s is now %s", from, to)
 	}
 	for _, q := range f.Asks {
-		rename(&q.Question.Node, from, to)
+		renameText(&q.Question.Node, from, to)
 	}
 	return done, nil
 }
@@ -140,7 +140,7 @@ func (m *mover) originalName(name string) string {
 	return name
 }
 
-func rename(p *string, from, to string) bool {
+func renameText(p *string, from, to string) bool {
 	if *p != from {
 		return false
 	}
@@ -153,9 +153,9 @@ func renameInJoin(id, from, to string) string {
 	sources, target, _ := strings.Cut(id, ">")
 	names := strings.Split(sources, "+")
 	for i := range names {
-		rename(&names[i], from, to)
+		renameText(&names[i], from, to)
 	}
-	rename(&target, from, to)
+	renameText(&target, from, to)
 	return strings.Join(names, "+") + ">" + target
 }
 
@@ -226,7 +226,7 @@ func (m *mover) moveTask(from, to string) (done string, err error) {
 	f.Visits[from] = max(0, f.Visits[from]-1)
 	f.Visits[to]++
 	for i := range f.Failures {
-		rename(&f.Failures[i].Handler, from, to)
+		renameText(&f.Failures[i].Handler, from, to)
 	}
 	return done, nil
 }
@@ -276,7 +276,7 @@ func (m *mover) renameKey(from, to string) (done string, err error) {
 	m.repeatWriters(from)
 	for i := range f.Tasks {
 		for k := range f.Tasks[i].Over {
-			rename(&f.Tasks[i].Over[k].Key, from, to)
+			renameText(&f.Tasks[i].Over[k].Key, from, to)
 		}
 	}
 	parts, held := f.Keys[from]
@@ -330,7 +330,7 @@ func (m *mover) convertKey(s Step) (done string, err error) {
 		if own == nil {
 			continue
 		}
-		value, err := s.Make(m.lookup(t.Over))
+		value, err := s.Make(m.newLookup(t.Over))
 		if err != nil {
 			return "", err
 		}
@@ -347,7 +347,7 @@ func (m *mover) convertKey(s Step) (done string, err error) {
 	if s.From != s.To {
 		done = fmt.Sprintf("key %s was converted from %s", s.To, s.From)
 	}
-	look := m.lookup(nil)
+	look := m.newLookup(nil)
 	value, err := s.Make(look)
 	if err != nil {
 		return "", err
@@ -380,8 +380,8 @@ func (m *mover) setKey(s Step, look Lookup) error {
 	return nil
 }
 
-// lookup looks a key up in what one task sees, and then in what all see.
-func (m *mover) lookup(over []record.Patch) Lookup {
+// newLookup looks a key up in what one task sees, and then in what all see.
+func (m *mover) newLookup(over []record.Patch) Lookup {
 	return func(key string) (tag string, parts []record.Patch) {
 		for _, p := range over {
 			if p.Key == key {

@@ -32,7 +32,7 @@ func TestRenameNode(t *testing.T) {
 	s := &record.ThreadState{Frames: map[string]*record.Frame{"": f, "2.a.1/": {}, "2.a.1#k/": {}, "2.ab.0/": {}}}
 	s.Run.Broken = map[string]int{"2.a.1/": 4}
 	m := &mover{state: s, frame: f, was: map[string]string{}, wrote: map[string]bool{}}
-	if done, err := m.apply(Step{Op: RenameNode, From: "a", To: "b"}); err != nil || done != "node a is now b" {
+	if done, err := m.applyStep(Step{Op: RenameNode, From: "a", To: "b"}); err != nil || done != "node a is now b" {
 		t.Fatal(done, err)
 	}
 	if f.Tasks[0].Node != "b" || f.Visits["b"] != 3 || f.Effects["2.b.1\x00e\x000"] == nil || f.Effects["2.ab.0\x00e\x000"] == nil || f.Order[0] != "2.b.1\x00q\x000" ||
@@ -42,12 +42,12 @@ func TestRenameNode(t *testing.T) {
 	if s.Frames["2.b.1/"] == nil || s.Frames["2.b.1#k/"] == nil || s.Frames["2.ab.0/"] == nil || len(s.Frames) != 4 || s.Run.Broken["2.b.1/"] != 4 {
 		t.Errorf("%v, %v", s.Frames, s.Run.Broken)
 	}
-	if _, err := m.apply(Step{Op: RenameNode, From: "ab", To: "b"}); err != nil {
+	if _, err := m.applyStep(Step{Op: RenameNode, From: "ab", To: "b"}); err != nil {
 		t.Error(err) // another index: no conflict
 	}
 }
 
-// A moved task begins anew, and a task that has written a key that changes runs again.
+// A moved task begins again, and a task that has written a key that changes runs again.
 func TestMoveAndRepeat(t *testing.T) {
 	update := &record.TaskUpdate{Writes: []record.Patch{{Key: "k"}}}
 	f := &record.Frame{
@@ -58,7 +58,7 @@ func TestMoveAndRepeat(t *testing.T) {
 	s := &record.ThreadState{Frames: map[string]*record.Frame{"": f, "0.a.0/": {}}, Asked: map[string]int{"a": 1}}
 	m := &mover{state: s, frame: f, was: map[string]string{}, wrote: map[string]bool{}}
 	for _, step := range []Step{{Op: MoveTask, From: "a", To: "b"}, {Op: RenameKey, From: "k", To: "n"}} {
-		if done, err := m.apply(step); err != nil || done == "" {
+		if done, err := m.applyStep(step); err != nil || done == "" {
 			t.Fatal(done, err)
 		}
 	}
@@ -66,7 +66,7 @@ func TestMoveAndRepeat(t *testing.T) {
 		t.Errorf("%+v, %v", f, s.Asked)
 	}
 	f.Keys["k"] = f.Keys["n"]
-	if _, err := m.apply(Step{Op: RenameKey, From: "k", To: "n"}); err == nil {
+	if _, err := m.applyStep(Step{Op: RenameKey, From: "k", To: "n"}); err == nil {
 		t.Error("a key takes the place of another one")
 	}
 }

@@ -202,12 +202,12 @@ func (p *planner) planFrame(path, in string, g *Graph) {
 	version := structure.VersionAt(p.shape, in)
 	steps, found := findSteps(g.Entries, f.Digest, version)
 	p.matched[in] = p.matched[in] || found
-	need := Need{Graph: in, From: shorten(version)}
+	need := Need{Graph: in, From: shortenVersion(version)}
 	if version == "" || version == structure.VersionAt(p.State.Shape, in) {
 		need.From = f.Digest
 	}
 	for _, s := range steps {
-		done, err := m.apply(s)
+		done, err := m.applyStep(s)
 		if err != nil {
 			p.addNeed(need, "key", cmp.Or(s.To, s.From), fmt.Sprintf("%s: %v", s.Op, err), "")
 			continue
@@ -232,8 +232,8 @@ func (p *planner) planFrame(path, in string, g *Graph) {
 	}
 }
 
-// shorten returns the beginning of a hash, and other versions as they are.
-func shorten(version string) string {
+// shortenVersion returns the beginning of a hash, and other versions as they are.
+func shortenVersion(version string) string {
 	const hash, enough = 64, 12
 	if len(version) == hash && strings.Trim(version, "0123456789abcdef") == "" {
 		return version[:enough]

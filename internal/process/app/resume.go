@@ -201,12 +201,7 @@ func (p *Process) rebuildRun(ctx context.Context, st *runs.Store, thread string,
 		origin:    origin,
 	}
 	if origin.isPending() {
-		err := run.clearOrigin(ctx)
-		_ = agent.Close() // it has not run
-		if err != nil {
-			return nil, err
-		}
-		return p.rebuildRun(ctx, st, thread, given)
+		return run.rebuildAgain(ctx, p, st, given)
 	}
 	if len(changes) > 0 && c.files == nil && (origin == nil || origin.mark == nil) {
 		if run.accepted, err = acceptedRecord(snap.Meta, agent, p.Tools.SecretSet()); err != nil {
@@ -222,6 +217,16 @@ func (p *Process) rebuildRun(ctx context.Context, st *runs.Store, thread string,
 	run.noteFiles(p, c.files)
 	run.noteMigration(p, plan.Done)
 	return run, nil
+}
+
+// rebuildAgain creates the run once more, after what was to be decided about its origin was recorded.
+func (r *Run) rebuildAgain(ctx context.Context, p *Process, st *runs.Store, given ResumeOptions) (*Run, error) {
+	err := r.clearOrigin(ctx)
+	_ = r.Agent.Close() // it has not run
+	if err != nil {
+		return nil, err
+	}
+	return p.rebuildRun(ctx, st, r.Thread, given)
 }
 
 // noteMigration says what migrations change in a run.

@@ -26,10 +26,10 @@ type View struct {
 	Closed []string // graphs inside of nodes
 }
 
-// Fold returns a structure with fewer nodes, and the places of those which a node of it is drawn for, by its place. The
+// FoldGraph returns a structure with fewer nodes, and the places of those which a node of it is drawn for, by its place. The
 // nodes of a graph are alike if they have one kind and the same edges, and run the same graph or none. A graph inside of
 // a node is closed if the view says so, or if the picture is large and the view does not open it.
-func Fold(s graph.Structure, v View) (folded graph.Structure, members map[string][]string) {
+func FoldGraph(s graph.Structure, v View) (folded graph.Structure, members map[string][]string) {
 	f := &folder{view: v, members: map[string][]string{}}
 	folded = f.foldLevel(&s, "")
 	for depth := 2; depth >= 1 && countNodes(&folded) > mostNodes; depth-- {

@@ -61,7 +61,7 @@ func TestAlike(t *testing.T) {
 		{"ends", ends, crowd.View{}, "begin, w1, w2, w3, w4, w5, w6, sum"},
 		{"open", newFan(5, isLLM), crowd.View{Open: []string{"w1 … w5"}}, "begin, w1, w2, w3, w4, w5, sum"},
 	} {
-		folded, members := crowd.Fold(c.s, c.view)
+		folded, members := crowd.FoldGraph(c.s, c.view)
 		if got := names(&folded); got != c.want {
 			t.Errorf("%s: %s, want %s", c.name, got, c.want)
 		}
@@ -69,7 +69,7 @@ func TestAlike(t *testing.T) {
 			t.Errorf("%s: %v", c.name, err)
 		}
 	}
-	folded, members := crowd.Fold(fifty, crowd.View{})
+	folded, members := crowd.FoldGraph(fifty, crowd.View{})
 	if got := members["w1 … w50"]; len(got) != 50 || got[0] != "w1" || got[49] != "w50" {
 		t.Errorf("the group has the members %q", got)
 	}
@@ -77,7 +77,7 @@ func TestAlike(t *testing.T) {
 		t.Errorf("the folded graph is %+v", folded)
 	}
 	if len(fifty.Nodes) != 52 || len(fifty.Edges) != 101 {
-		t.Error("Fold has changed its argument")
+		t.Error("FoldGraph has changed its argument")
 	}
 }
 
@@ -95,7 +95,7 @@ func nest(depth, width int) graph.Structure {
 // Graphs inside of nodes are closed from the inside if there are too many nodes, except those that the view opens, and if the view closes them.
 func TestInside(t *testing.T) {
 	depthOf := func(s graph.Structure, v crowd.View) (depth int, members map[string][]string) {
-		folded, members := crowd.Fold(s, v)
+		folded, members := crowd.FoldGraph(s, v)
 		for at := &folded; ; depth++ {
 			i := slices.IndexFunc(at.Nodes, func(n graph.NodeInfo) bool { return n.Name == "agent" })
 			if i < 0 || at.Nodes[i].Child == nil {
@@ -133,14 +133,14 @@ func TestInside(t *testing.T) {
 func TestNamed(t *testing.T) {
 	s := graph.Structure{Start: []string{"lead"}, Nodes: []graph.NodeInfo{{Name: "lead", Kind: "agent", Child: &graph.Structure{Name: "lead", Nodes: []graph.NodeInfo{{Name: "model"}}},
 		Children: map[string]graph.Structure{"worker": newFan(9, isLLM)}}}}
-	folded, members := crowd.Fold(s, crowd.View{})
+	folded, members := crowd.FoldGraph(s, crowd.View{})
 	if in := folded.Nodes[0].Children["worker"]; names(&in) != "begin, w1 … w9, sum" || len(members["lead/worker/w1 … w9"]) != 9 {
 		t.Errorf("inside is %s, with %v", names(&in), members)
 	}
 	if s.Nodes[0].Children["worker"].Nodes[1].Name != "w1" {
-		t.Error("Fold has changed its argument")
+		t.Error("FoldGraph has changed its argument")
 	}
-	folded, members = crowd.Fold(s, crowd.View{Closed: []string{"lead"}})
+	folded, members = crowd.FoldGraph(s, crowd.View{Closed: []string{"lead"}})
 	if n := folded.Nodes[0]; n.Child != nil || n.Children != nil || len(members["lead"]) != 13 || members["lead"][0] != "lead/lead/model" {
 		t.Errorf("closed, it is %+v with %q", n, members["lead"])
 	}

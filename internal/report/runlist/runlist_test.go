@@ -51,7 +51,7 @@ var now = time.Now().Truncate(time.Second)
 // runAt returns the id of a run that started some time ago.
 func runAt(ago time.Duration, name string) string { return graph.DeriveID(now.Add(-ago), name) }
 
-// A page has what a filter selects, in order; the next one goes on behind it; no journal is read.
+// A page has what a filter selects, in order; the next one continues behind it; no journal is read.
 func TestReadPage(t *testing.T) {
 	lines := []line{
 		{run: runAt(time.Minute, "a"), agent: "one", status: "done", prompt: "Count ANTS", model: "m-1", started: now.Add(-time.Minute), seconds: 3},
@@ -104,7 +104,7 @@ func TestReadPage(t *testing.T) {
 	}
 }
 
-// A page that finds nothing among many runs ends, says how far it has looked, and the next one goes on there.
+// A page that finds nothing among many runs ends, says how far it has looked, and the next one continues there.
 func TestPageIsBounded(t *testing.T) {
 	const n = 12_000
 	lines := make([]line, 0, n)

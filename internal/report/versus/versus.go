@@ -141,8 +141,8 @@ type Work struct {
 	Record  int64    `json:"record,omitempty" doc:"number of its first record; absent: it did nothing"`
 }
 
-// Compare returns how two runs differ. price returns what a reply has cost, if that is known.
-func Compare(a, b *Run, price func(model string, u llm.Usage) (float64, bool)) *Comparison {
+// CompareRuns returns how two runs differ. price returns what a reply has cost, if that is known.
+func CompareRuns(a, b *Run, price func(model string, u llm.Usage) (float64, bool)) *Comparison {
 	x := newTrace(a, price)
 	y := newTrace(b, price)
 	c := &Comparison{A: x.side, B: y.side, Since: max(a.Since, b.Since), Pairs: []RecordPair{}, Nodes: []NodeWork{}}
@@ -156,7 +156,7 @@ func Compare(a, b *Run, price func(model string, u llm.Usage) (float64, bool)) *
 			c.Nodes = append(c.Nodes, NodeWork{Node: name, B: *y.nodes[name]})
 		}
 	}
-	c.Text = c.describe()
+	c.Text = c.describeRuns()
 	if c.Since > 0 {
 		c.Text = fmt.Sprintf("since the fork at @%d: %s", c.Since, c.Text)
 	}
@@ -224,7 +224,7 @@ func newTrace(r *Run, price func(model string, u llm.Usage) (float64, bool)) *tr
 			Agent:  r.Info.Agent,
 			Status: r.Info.Status,
 			Reason: flow.PlainReason(r.Info.Reason),
-			Worked: milliseconds(r.Active),
+			Worked: toMilliseconds(r.Active),
 			Output: r.Output,
 		},
 		events: map[string]*event{},
@@ -237,14 +237,14 @@ func newTrace(r *Run, price func(model string, u llm.Usage) (float64, bool)) *tr
 	for i := range r.Moments {
 		m := &r.Moments[i]
 		if m.Kind == journal.KindStart && m.Path == "" && len(t.keys) == 0 {
-			t.add(event{what: prompt, text: r.Prompt, record: m.Seq})
+			t.addEvent(event{what: prompt, text: r.Prompt, record: m.Seq})
 		}
 		t.addMoment(m)
 	}
 	return t
 }
 
-func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+func toMilliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 // workOf returns what a node did.
 func (t *trace) workOf(node string) Work {
@@ -254,8 +254,8 @@ func (t *trace) workOf(node string) Work {
 	return Work{}
 }
 
-// add adds an event under a key that the same event of another run has.
-func (t *trace) add(e event) {
+// addEvent adds an event under a key that the same event of another run has.
+func (t *trace) addEvent(e event) {
 	kind := e.what + " " + e.node
 	t.counts[kind]++
 	key := kind + " " + strconv.Itoa(t.counts[kind])
@@ -302,7 +302,7 @@ func (t *trace) addMoment(m *runs.Moment) {
 		for _, failed := range m.FailedNodes {
 			at := t.nameNode(failed)
 			t.noteWork(at, m.Seq).Failed++
-			t.add(event{what: fault, node: at, failed: true, record: m.Seq, more: m.Failure})
+			t.addEvent(event{what: fault, node: at, failed: true, record: m.Seq, more: m.Failure})
 		}
 	}
 	switch m.Kind {
@@ -311,16 +311,16 @@ func (t *trace) addMoment(m *runs.Moment) {
 			at := t.nameNode(strings.TrimPrefix(m.Node+"/"+from, "/"))
 			if !m.Inner {
 				t.noteWork(at, m.Seq).Visits++
-				t.add(event{what: visit, node: at, record: m.Seq})
+				t.addEvent(event{what: visit, node: at, record: m.Seq})
 			}
 		}
 	case journal.KindTask:
 		if strings.HasSuffix(node, "]") { // an item of a map; the step says all others
 			t.noteWork(node, m.Seq).Visits++
-			t.add(event{what: visit, node: node, record: m.Seq})
+			t.addEvent(event{what: visit, node: node, record: m.Seq})
 		}
 	case journal.KindAnswer:
-		t.add(event{what: answer, node: node, text: string(m.Answer) + m.Refused, record: m.Seq})
+		t.addEvent(event{what: answer, node: node, text: string(m.Answer) + m.Refused, record: m.Seq})
 	case journal.KindEffect, journal.KindFailure:
 		t.addEffect(m, node)
 	}
@@ -329,7 +329,7 @@ func (t *trace) addMoment(m *runs.Moment) {
 // addEffect adds an effect.
 func (t *trace) addEffect(m *runs.Moment, node string) {
 	w := t.noteWork(node, m.Seq)
-	w.Took += milliseconds(m.Took)
+	w.Took += toMilliseconds(m.Took)
 	w.Retries += m.Timing.Retries
 	e := event{what: other, node: node, name: m.Effect, record: m.Seq, failed: m.Kind == journal.KindFailure}
 	switch {
@@ -355,7 +355,7 @@ func (t *trace) addEffect(m *runs.Moment, node string) {
 		e.what = script
 		e.more = m.Output
 	}
-	t.add(e)
+	t.addEvent(e)
 }
 
 // addReply adds what a reply used.

@@ -137,7 +137,7 @@ func TestCompare(t *testing.T) {
 		{"nothing explains it", newRun("a", "x", "done").script("s1", "", 100).script("s2", "", 100).script("s3", "", 100).script("s4", "", 100),
 			newRun("b", "x", "done").script("s1", "", 200).script("s2", "", 200).script("s3", "", 200).script("s4", "", 200), "B is slower by 400 ms", ""},
 	} {
-		got := versus.Compare(&c.a.run, &c.b.run, price)
+		got := versus.CompareRuns(&c.a.run, &c.b.run, price)
 		split := ""
 		if got.First != nil {
 			split = fmt.Sprintf("%s @%d @%d", got.First.Text, got.First.A, got.First.B)
@@ -152,7 +152,7 @@ func TestCompare(t *testing.T) {
 func TestPairs(t *testing.T) {
 	a := newRun("a", "x", "done").script("plan", "", 10).script("each[0]", "", 10).script("each[1]", "", 30).reply("agent_worker_11aa22bb", "m", "w", 5, 0)
 	b := newRun("b", "x", "done").script("plan", "", 10).script("each[1]", "", 30).script("each[0]", "", 10).reply("agent_worker_33cc44dd", "m", "w", 5, 0)
-	c := versus.Compare(&a.run, &b.run, price)
+	c := versus.CompareRuns(&a.run, &b.run, price)
 	if d := cmp.Diff([]versus.RecordPair{{1, 1}, {2, 2}, {3, 3}, {4, 6}, {5, 7}, {8, 8}, {9, 9}}, c.Pairs); d != "" {
 		t.Errorf("pairs (-want +got):\n%s", d)
 	}

@@ -11,8 +11,8 @@ import (
 	"raddle.dev/internal/report/story"
 )
 
-// place returns a node in words.
-func place(node string) string {
+// namePlace returns a node in words.
+func namePlace(node string) string {
 	if node == "" {
 		return "the agent"
 	}
@@ -37,9 +37,9 @@ func describeSplit(a, b *event) string {
 		if e == nil {
 			e, who = b, "B"
 		}
-		return fmt.Sprintf("only %s %s", who, e.describe())
+		return fmt.Sprintf("only %s %s", who, e.describeEvent())
 	}
-	at := place(a.node)
+	at := namePlace(a.node)
 	switch {
 	case a.what == prompt && a.text != b.text:
 		return "their prompts differ"
@@ -54,20 +54,20 @@ func describeSplit(a, b *event) string {
 		if b.failed {
 			who = "B"
 		}
-		return fmt.Sprintf("%s at %s failed only in %s", a.noun(), at, who)
+		return fmt.Sprintf("%s at %s failed only in %s", a.nameKind(), at, who)
 	case a.text != b.text:
-		return fmt.Sprintf("%s at %s has other arguments", a.noun(), at)
+		return fmt.Sprintf("%s at %s has other arguments", a.nameKind(), at)
 	case a.more != b.more && a.what == fault:
 		return fmt.Sprintf("%s failed with another reason", at)
 	case a.more != b.more:
-		return fmt.Sprintf("%s at %s has another result", a.noun(), at)
+		return fmt.Sprintf("%s at %s has another result", a.nameKind(), at)
 	}
 	return ""
 }
 
-// describe returns what an event did that the other run has not.
-func (e *event) describe() string {
-	at := place(e.node)
+// describeEvent returns what an event did that the other run has not.
+func (e *event) describeEvent() string {
+	at := namePlace(e.node)
 	switch e.what {
 	case model:
 		return "asked a model at " + at
@@ -85,8 +85,8 @@ func (e *event) describe() string {
 	return "ran " + at
 }
 
-// noun returns what an event is.
-func (e *event) noun() string {
+// nameKind returns what an event is.
+func (e *event) nameKind() string {
 	switch e.what {
 	case model:
 		return "the reply of " + e.name
@@ -116,8 +116,8 @@ const (
 	leastTime  = 50 // milliseconds
 )
 
-// describe returns how the runs differ, and what that comes from.
-func (c *Comparison) describe() string {
+// describeRuns returns how the runs differ, and what that comes from.
+func (c *Comparison) describeRuns() string {
 	var parts []string
 	if c.A.Status != c.B.Status {
 		parts = append(parts, fmt.Sprintf("A is %s, B is %s%s", c.A.Status, c.B.Status, c.failReason()))
@@ -188,7 +188,7 @@ func (c *Comparison) explainTime(by float64) string {
 	if change := (most.B.Took - most.A.Took) * math.Copysign(1, by); change*3 < math.Abs(by) {
 		return ""
 	}
-	at := place(most.Node)
+	at := namePlace(most.Node)
 	more, less, who := &most.B, &most.A, "B" // the longer work
 	if by < 0 {
 		more, less, who = &most.A, &most.B, "A"

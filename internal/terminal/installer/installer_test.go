@@ -235,7 +235,7 @@ func TestInstallRefuses(t *testing.T) {
 	}
 }
 
-// Where there is no openssl, the user decides whether the server alone is trusted; nothing else is left out.
+// Without openssl, the user decides whether the server alone is trusted; nothing else is left out.
 func TestInstallWithoutSignature(t *testing.T) {
 	u := newUser(t, []string{testneed.FindProgram("sh")}, "curl")
 	u.Publish(t, "v1.2.0", fake("v1.2.0"))

@@ -65,13 +65,13 @@ func Show(ctx context.Context, con *console.Console, wanted *bool, cache string)
 
 // Say returns the notice if it is time for it, "" if not.
 func (n *Notice) Say() string {
-	m := n.read()
+	m := n.readMemo()
 	order, ok := release.Compare(n.Version, m.Newest)
-	if !ok || order >= 0 || n.since(m.Said) < noticePause {
+	if !ok || order >= 0 || n.timeSince(m.Said) < noticePause {
 		return ""
 	}
 	m.Said = n.Now()
-	if n.write(m) != nil {
+	if n.writeMemo(m) != nil {
 		return "" // it would be said each time
 	}
 	return "raddle " + m.Newest + " is released (this is " + n.Version + "). To get it: raddle update. To hide this: raddle config set update_notice false"
@@ -80,12 +80,12 @@ func (n *Notice) Say() string {
 // Ask finds the newest release and remembers it, if it is time to. That it asks is noted first: also a server that does
 // not answer is asked once a day.
 func (n *Notice) Ask(ctx context.Context) {
-	m := n.read()
-	if n.since(m.Asked) < noticePause {
+	m := n.readMemo()
+	if n.timeSince(m.Asked) < noticePause {
 		return
 	}
 	m.Asked = n.Now()
-	if n.write(m) != nil {
+	if n.writeMemo(m) != nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, noticePatience)
@@ -94,20 +94,20 @@ func (n *Notice) Ask(ctx context.Context) {
 	if err != nil {
 		return // nothing that a conversation should be disturbed for; raddle update says it
 	}
-	m = n.read()
+	m = n.readMemo()
 	m.Newest = newest.Version
-	_ = n.write(m) // the next day asks again
+	_ = n.writeMemo(m) // the next day asks again
 }
 
-// since returns how long ago a time was. What lies ahead was written under a wrong clock.
-func (n *Notice) since(t time.Time) time.Duration {
+// timeSince returns how long ago a time was. What lies ahead was written under a wrong clock.
+func (n *Notice) timeSince(t time.Time) time.Duration {
 	if d := n.Now().Sub(t); d >= 0 {
 		return d
 	}
 	return noticePause
 }
 
-func (n *Notice) read() (m memo) {
+func (n *Notice) readMemo() (m memo) {
 	text, err := plainfile.Read(n.Path, 4096)
 	if err != nil || json.Unmarshal(text, &m) != nil {
 		return memo{}
@@ -115,7 +115,7 @@ func (n *Notice) read() (m memo) {
 	return m
 }
 
-func (n *Notice) write(m memo) error {
+func (n *Notice) writeMemo(m memo) error {
 	text, err := json.Marshal(m)
 	if err != nil {
 		return err
