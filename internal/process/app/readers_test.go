@@ -261,7 +261,7 @@ func toolReaders() []reader {
 // elsewhere says of the other functions that open such files why they have no row.
 var elsewhere = map[string]string{
 	"internal/base/release/origin.go readMark":                 "what a package has put next to the program, with a limit",
-	"internal/terminal/updateview/notice.go read":              "a file that it has made itself, with a limit",
+	"internal/terminal/updateview/notice.go readMemo":          "a file that it has made itself, with a limit",
 	"internal/proving/dataset/read.go Load":                    "the person names the data set, with a limit",
 	"internal/proving/experiment/result.go readFiles":          "TestUnusableVariants in package experiment",
 	"internal/proving/experiment/variant.go readValue":         "the person names the file, with a limit",
