@@ -265,7 +265,7 @@ func (p *planner) checkFrame(f *record.Frame, g *Graph, need Need) {
 		if need.Graph == "" {
 			p.Missing = append(p.Missing, name)
 		}
-		p.addNeed(need, structure.ChangedNode, name, "the run is about to execute it", p.findSuccessor(need.Graph, structure.ChangedNode, name))
+		p.addNeed(need, structure.ChangedNode, name, "it is gone, and the run is about to execute it", p.findSuccessor(need.Graph, structure.ChangedNode, name))
 	}
 	for _, a := range f.Arrived {
 		if !g.HasJoin(a) {

@@ -92,8 +92,8 @@ func DescribeMigrate(o *MigrateOptions) *cobra.Command {
 		Short: "Continue parked runs with an agent that has changed",
 		Long: `Tries all runs of the agent that have not ended and that no process works on, and prints what each of them needs. What the migrations of
 the agent cover is done, as one record of the run; the run waits as before. The exit code is 8 if a run needs more.`,
-		Example: `  raddle runs migrate review --dry-run
-  raddle runs migrate review
+		Example: `  raddle runs migrate review-gate --dry-run
+  raddle runs migrate review-gate
   raddle runs migrate --all`,
 	}
 	cmd.Flags().BoolVar(&o.DryRun, "dry-run", false, "write nothing")
