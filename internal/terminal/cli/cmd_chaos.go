@@ -72,7 +72,7 @@ func newFmtCommand(op *opener) *cobra.Command {
 func newDiffCommand(op *opener) *cobra.Command {
 	var opts migrateview.DiffOptions
 	cmd := bindView(op, &opts, migrateview.DescribeDiff())
-	cmd.Args = checkArgCount(1, 1, "the id of a run")
+	cmd.Args = checkArgCount(1, 2, "the id of a run")
 	cmd.ValidArgsFunction = completeRuns(op, 1, nil)
 	addOutputFlag(cmd, &opts.Output, "write the changes as `FORMAT`: text or json")
 	return cmd

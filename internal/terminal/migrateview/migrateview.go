@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"raddle.dev/internal/base/failure"
 	"raddle.dev/internal/base/term"
 	"raddle.dev/internal/base/wording"
 	"raddle.dev/internal/process/app"
@@ -32,6 +33,9 @@ To compare the states of runs: raddle runs diff.`,
 
 // Run implements the view.
 func (o *DiffOptions) Run(ctx context.Context, con *console.Console, p *app.Process, args []string) error {
+	if len(args) > 1 {
+		return failure.NewUsage("to compare two runs: raddle runs diff "+strings.Join(args, " "), "raddle diff compares a run with its agent as it is now, and takes one run")
+	}
 	e, err := p.ExamineRun(ctx, args[0], false)
 	if err != nil {
 		return err
