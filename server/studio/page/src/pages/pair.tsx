@@ -147,15 +147,15 @@ function Summary({ a, b, isFork, comparison: c, error, looks, onGo, together, on
           <details class="both" open={isOpen} onToggle={(e) => setOpen(e.currentTarget.open)}>
             <summary>Picture and nodes of both</summary>
             {isOpen && (
-          <div class="overlaid">
-            <section class="panel" aria-label="Picture of both">
-              <Overlay run={b} looks={looks} />
-            </section>
-            <section class="panel" aria-label="Nodes of both" tabIndex={0}>
-              <NodeTable nodes={c.nodes} onGo={onGo} />
-              <States a={a} b={b} />
-            </section>
-          </div>
+              <div class="overlaid">
+                <section class="panel" aria-label="Picture of both">
+                  <Overlay run={b} looks={looks} />
+                </section>
+                <section class="panel" aria-label="Nodes of both" tabIndex={0}>
+                  <NodeTable nodes={c.nodes} onGo={onGo} />
+                  <States a={a} b={b} />
+                </section>
+              </div>
             )}
           </details>
         </>
