@@ -59,7 +59,7 @@ func TestNewSource(t *testing.T) {
 
 func newSource(t *testing.T, s *releasetest.Server) *release.Source {
 	t.Helper()
-	s.OneAgent = "raddle"
+	s.ExpectAgent("raddle")
 	source, err := release.NewSource(s.Address, s.Key)
 	if err != nil {
 		t.Fatal(err)
@@ -103,12 +103,12 @@ func TestFetchRefuses(t *testing.T) {
 	archive := release.NameArchive("v1.2.0", runtime.GOOS, runtime.GOARCH)
 	answer := func(part string, do func(w http.ResponseWriter, content []byte)) func(*testing.T, *releasetest.Server) {
 		return func(_ *testing.T, s *releasetest.Server) {
-			s.Answer = func(w http.ResponseWriter, path string, content []byte) bool {
+			s.AnswerInstead(func(w http.ResponseWriter, path string, content []byte) bool {
 				if strings.HasSuffix(path, part) {
 					do(w, content)
 				}
 				return strings.HasSuffix(path, part)
-			}
+			})
 		}
 	}
 	change := func(part string, do func([]byte) []byte) func(*testing.T, *releasetest.Server) {
@@ -183,13 +183,13 @@ func TestRedirect(t *testing.T) {
 	s.Publish(t, "v1.2.0", []byte("program"))
 	archive := "download/v1.2.0/" + release.NameArchive("v1.2.0", runtime.GOOS, runtime.GOARCH)
 	files.Put(archive, s.Get(archive))
-	s.Answer = func(w http.ResponseWriter, path string, _ []byte) bool {
+	s.AnswerInstead(func(w http.ResponseWriter, path string, _ []byte) bool {
 		if path == archive {
 			w.Header().Set("Location", files.Address+"/"+path)
 			w.WriteHeader(http.StatusFound)
 		}
 		return path == archive
-	}
+	})
 	if _, _, err := fetchNewest(newSource(t, s)); err == nil || !strings.Contains(err.Error(), "was not built to ask") || len(files.TakeRequests()) > 0 {
 		t.Errorf("another host was asked: %v", err)
 	}
@@ -204,7 +204,7 @@ func TestFetchEnds(t *testing.T) {
 	s := releasetest.Start(t)
 	s.Publish(t, "v1.2.0", []byte("program"))
 	ctx, cancel := context.WithCancel(context.Background())
-	s.Answer = func(_ http.ResponseWriter, _ string, _ []byte) bool { cancel(); return false }
+	s.AnswerInstead(func(_ http.ResponseWriter, _ string, _ []byte) bool { cancel(); return false })
 	if _, err := newSource(t, s).FindNewest(ctx); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}

@@ -23,6 +23,7 @@ var notOnTheSheet = map[string]string{
 	"Picture":     "it is only shown",
 	"Strict":      "it only makes more things errors",
 	"Budget":      "it only limits what the run may spend",
+	"Deadline":    "it only ends the run, and only after a person has accepted it",
 	"TraceParent": "it never counts",
 	"Via":         "it is only shown",
 	"By":          "it is only shown",

@@ -173,25 +173,25 @@ func TestInstallRefuses(t *testing.T) {
 	archive := release.NameArchive("v1.3.0", runtime.GOOS, runtime.GOARCH)
 	change := func(part string, do func([]byte) []byte) func(*user) {
 		return func(u *user) {
-			u.Answer = func(w http.ResponseWriter, path string, content []byte) bool {
+			u.AnswerInstead(func(w http.ResponseWriter, path string, content []byte) bool {
 				if !strings.HasSuffix(path, part) {
 					return false
 				}
 				_, _ = w.Write(do(bytes.Clone(content)))
 				return true
-			}
+			})
 		}
 	}
 	cut := func(part string) func(*user) {
 		return func(u *user) {
-			u.Answer = func(w http.ResponseWriter, path string, content []byte) bool {
+			u.AnswerInstead(func(w http.ResponseWriter, path string, content []byte) bool {
 				if !strings.HasSuffix(path, part) {
 					return false
 				}
 				w.Header().Set("Content-Length", strconv.Itoa(len(content)))
 				_, _ = w.Write(content[:len(content)/2])
 				return true
-			}
+			})
 		}
 	}
 	flip := func(b []byte) []byte { b[len(b)/2] ^= 1; return b }

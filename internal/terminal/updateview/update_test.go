@@ -66,7 +66,7 @@ func install(t *testing.T, version string) *installed {
 		name = "raddle.exe"
 	}
 	i := &installed{Server: releasetest.Start(t), t: t, root: root, program: filepath.Join(root, "bin", name), version: version}
-	i.OneAgent = "raddle"
+	i.ExpectAgent("raddle")
 	own, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -156,12 +156,12 @@ func TestUpdateRefuses(t *testing.T) {
 		want   string
 	}{
 		"a changed archive": {func(i *installed) {
-			i.Answer = func(w http.ResponseWriter, path string, _ []byte) bool {
+			i.AnswerInstead(func(w http.ResponseWriter, path string, _ []byte) bool {
 				if strings.HasSuffix(path, archive) {
 					_, _ = w.Write([]byte("something else"))
 				}
 				return strings.HasSuffix(path, archive)
-			}
+			})
 		}, "cannot be trusted"},
 		"another key": {func(i *installed) { i.Key = releasetest.Start(t).Key }, "cannot be trusted"},
 		"no server":   {func(i *installed) { i.Address = "http://127.0.0.1:1/releases" }, "cannot be read"},
@@ -197,7 +197,7 @@ func TestCheckOfPackages(t *testing.T) {
 // A notice comes at most once a day, from what an earlier conversation has found; a server is asked at most once a day.
 func TestNotice(t *testing.T) {
 	s := releasetest.Start(t)
-	s.OneAgent = "raddle"
+	s.ExpectAgent("raddle")
 	s.Publish(t, "v1.3.0", []byte("newer"))
 	source, err := release.NewSource(s.Address, s.Key)
 	if err != nil {
@@ -223,10 +223,10 @@ func TestNotice(t *testing.T) {
 	now = now.Add(-48 * time.Hour) // the clock was wrong
 	day(true, 2)
 	now = now.Add(24 * time.Hour)
-	s.Answer = func(w http.ResponseWriter, _ string, _ []byte) bool {
+	s.AnswerInstead(func(w http.ResponseWriter, _ string, _ []byte) bool {
 		w.WriteHeader(http.StatusBadGateway)
 		return true
-	}
+	})
 	day(true, 1)
 	day(false, 0) // a server that failed is not asked again
 	n.Version = "v1.3.0"
@@ -236,7 +236,7 @@ func TestNotice(t *testing.T) {
 		t.Fatal(err)
 	}
 	n.Version = "v1.2.0"
-	s.Answer = nil
+	s.AnswerInstead(nil)
 	day(false, 2)
 }
 

@@ -34,8 +34,8 @@ type Server struct {
 	mu       sync.Mutex
 	files    map[string][]byte // by path
 	asked    []string
-	Answer   func(w http.ResponseWriter, path string, content []byte) bool // answers in place of the server if it returns true
-	OneAgent string                                                        // if set, the only User-Agent that requests may have
+	instead  func(w http.ResponseWriter, path string, content []byte) bool // see AnswerInstead
+	oneAgent string                                                        // see ExpectAgent
 }
 
 // Start starts a server without releases, which ends with the test.
@@ -61,14 +61,16 @@ func (s *Server) answer(t *testing.T, w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet || r.URL.RawQuery != "" || r.ContentLength > 0 || r.Header.Get("Cookie") != "" || r.Header.Get("Authorization") != "" || !isOurs {
 		t.Errorf("%s %s %v is no request for a release", r.Method, r.URL, r.Header)
 	}
-	if agent := r.Header.Get("User-Agent"); s.OneAgent != "" && agent != s.OneAgent {
-		t.Errorf("the request says more of the user than it must: %q", agent)
-	}
 	s.mu.Lock()
 	s.asked = append(s.asked, path)
 	content, ok := s.files[path]
+	instead := s.instead
+	one := s.oneAgent
 	s.mu.Unlock()
-	if s.Answer != nil && s.Answer(w, path, content) {
+	if agent := r.Header.Get("User-Agent"); one != "" && agent != one {
+		t.Errorf("the request says more of the user than it must: %q", agent)
+	}
+	if instead != nil && instead(w, path, content) {
 		return
 	}
 	if !ok {
@@ -77,6 +79,20 @@ func (s *Server) answer(t *testing.T, w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Length", strconv.Itoa(len(content)))
 	_, _ = w.Write(content) // the client says what it misses
+}
+
+// AnswerInstead lets a function answer requests in place of the server, as far as it returns true.
+func (s *Server) AnswerInstead(answer func(w http.ResponseWriter, path string, content []byte) bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.instead = answer
+}
+
+// ExpectAgent sets the only User-Agent that requests may have.
+func (s *Server) ExpectAgent(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.oneAgent = name
 }
 
 // TakeRequests returns the paths that were asked for, and forgets them.
