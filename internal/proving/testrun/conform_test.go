@@ -32,6 +32,7 @@ func runStored(t *testing.T, r *Runner, c *testcase.Case, url string) *storedRun
 	t.Helper()
 	var agents agentNumbers
 	out := &storedRun{}
+	ledgers := map[string]int{} // the newest record of each
 	var err error
 	out.result, err = r.RunCase(t.Context(), c, Setup{Store: url, Drive: func(ctx context.Context, trial *Trial) (graph.Result, error) {
 		res, driveErr := trial.Drive(ctx)
@@ -60,6 +61,12 @@ func runStored(t *testing.T, r *Runner, c *testcase.Case, url string) *storedRun
 				continue
 			case journal.KindEffect, journal.KindStep, journal.KindTask, journal.KindAnswer, journal.KindEdit:
 				data := agents.replaceIDs(strings.ReplaceAll(string(rec.Data), trial.RunID, "RUN"))
+				if ledger, isLedger := ledgerOf(name.Label); isLedger {
+					if at, before := ledgers[ledger]; before {
+						out.records[at], _, _ = strings.Cut(out.records[at], " ")
+					}
+					ledgers[ledger] = len(out.records)
+				}
 				out.records = append(out.records, fmt.Sprintf("%s %q", name.Label, out.cleanValue(data)))
 			default:
 				out.records = append(out.records, name.Label)
@@ -78,6 +85,13 @@ func runStored(t *testing.T, r *Runner, c *testcase.Case, url string) *storedRun
 		t.Fatalf("%s: %v", c.Name, err)
 	}
 	return out
+}
+
+// ledgerOf returns which budget a record keeps the use of. Calls that are made at the same time write it in any order, so what it says between them is not
+// compared: only that it was written, and what it says at the end.
+func ledgerOf(label string) (name string, isLedger bool) {
+	name, _, isLedger = strings.Cut(label, ",n=")
+	return name, isLedger && strings.HasPrefix(name, "effect:shared/shared/=budget/")
 }
 
 // runComparable runs a case until the name of its directory has the usual length, as three of four have: a record contains the lengths of its
