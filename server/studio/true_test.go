@@ -23,7 +23,7 @@ func TestExtraPicturesAreTrue(t *testing.T) {
 	home.AddAgent(t, "lead", map[string]string{
 		"config.yaml": "name: lead\nmodel: script:t.yaml\ncan_spawn_agents: true\nspawnable_agents: [worker]\ninstructions: lead\nglobal_tools: [execute_command]\n",
 		"t.yaml": "- match: .\n  tool_calls:\n  - {id: c1, name: agent__spawn, args: {agent: worker, prompt: one}}\n  - {id: c2, name: agent__spawn, args: {agent: worker, prompt: two}}\n" +
-			"  - {id: c3, name: execute_command, args: {command: \"cat nothing\"}}\n- tool_calls:\n  - {id: c4, name: agent__collect, args: {any: false}}\n- {text: over}\n",
+			"  - {id: c3, name: execute_command, args: {command: \"cat nothing\"}}\n- tool_calls:\n  - {id: c4, name: agent__collect, args: {any: false}}\n- {text: over, repeat: true}\n",
 	})
 	home.AddAgent(t, "past", map[string]string{
 		"graph.yaml": "name: past\nstart: alpha\nnodes:\n  alpha: {type: script, script: bad.sh, fallback: fine}\n  fine: {type: script, script: ok.sh, next: done}\n  done: {type: end, output: over}\n",
