@@ -41,27 +41,9 @@ const (
 
 // readMigrations reads the migrations of a graph.
 func (p *FileParser) readMigrations(m *strictyaml.Fields) {
-	n := m.GetField("migrations", strictyaml.Optional)
-	if n == nil {
-		return
-	}
-	items := strictyaml.ResolveAlias(n)
-	if items.Kind != yaml.SequenceNode {
-		m.WrongType(n, "migrations", strictyaml.WantList)
-		return
-	}
 	seen := map[string]bool{}
-	for i, item := range items.Content {
-		path := fmt.Sprintf("migrations[%d]", i)
-		if body := strictyaml.ResolveAlias(item); body.Kind != yaml.MappingNode {
-			if !strictyaml.IsBroken(body) {
-				m.WrongType(item, path, strictyaml.WantMapping)
-			}
-			continue
-		}
-		fields := strictyaml.NewFields(m.Problems, strictyaml.Mapping{Pos: m.Source.PositionOf(item), Node: item}, path)
-		fields.Plain = true
-		r := &migrationReader{Fields: fields, file: p.File, last: i == len(items.Content)-1}
+	readEntries(m, "migrations", func(fields *strictyaml.Fields, _ *yaml.Node, last bool) {
+		r := &migrationReader{Fields: fields, file: p.File, last: last}
 		entry := r.readEntry()
 		if seen[entry.From] {
 			r.refuseValue(r.FindField("from"), "from", "another migration is from `%s`, too", entry.From)
@@ -69,7 +51,7 @@ func (p *FileParser) readMigrations(m *strictyaml.Fields) {
 		seen[entry.From] = true
 		p.File.Migrations = append(p.File.Migrations, entry)
 		p.File.Findings = append(p.File.Findings, fields.UnknownKeys("", nil)...)
-	}
+	})
 }
 
 // A migrationReader reads one entry of migrations.

@@ -118,26 +118,8 @@ var signedParts = []string{"timestamp", "id", "body"}
 
 // readTriggers reads the triggers of an agent or a graph, and returns findings about what has no effect, too.
 func readTriggers(m *strictyaml.Fields, hasState bool) (list []Trigger, found []strictyaml.Finding) {
-	n := m.GetField("triggers", strictyaml.Optional)
-	if n == nil {
-		return nil, nil
-	}
-	items := strictyaml.ResolveAlias(n)
-	if items.Kind != yaml.SequenceNode {
-		m.WrongType(n, "triggers", strictyaml.WantList)
-		return nil, nil
-	}
 	names := map[string]bool{}
-	for i, item := range items.Content {
-		path := fmt.Sprintf("triggers[%d]", i)
-		if body := strictyaml.ResolveAlias(item); body.Kind != yaml.MappingNode {
-			if !strictyaml.IsBroken(body) {
-				m.WrongType(item, path, strictyaml.WantMapping)
-			}
-			continue
-		}
-		fields := strictyaml.NewFields(m.Problems, strictyaml.Mapping{Pos: m.Source.PositionOf(item), Node: item}, path)
-		fields.Plain = true
+	readEntries(m, "triggers", func(fields *strictyaml.Fields, item *yaml.Node, _ bool) {
 		r := &triggerReader{Fields: fields, hasState: hasState, item: item}
 		t := r.readEntry()
 		if names[t.Name] {
@@ -146,7 +128,7 @@ func readTriggers(m *strictyaml.Fields, hasState bool) (list []Trigger, found []
 		names[t.Name] = true
 		list = append(list, t)
 		found = append(append(found, r.found...), fields.UnknownKeys("", nil)...)
-	}
+	})
 	return list, found
 }
 

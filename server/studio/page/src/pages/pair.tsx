@@ -202,10 +202,15 @@ function NodeTable({ nodes, onGo }: { nodes: NodeWork[]; onGo(a: number | undefi
   );
 }
 
+// isFar reports whether two numbers differ by more than a fifth of the greater one.
+const isFar = (x: number, y: number) => Math.abs(x - y) > 0.2 * Math.max(x, y);
+
+// isSlower reports whether people notice that two times, in milliseconds, differ.
+const isSlower = (x: number, y: number) => isFar(x, y) && Math.abs(x - y) > 50;
+
 // differs reports whether a node did something else, or took or cost noticeably more or less.
 function differs(a: Work, b: Work): boolean {
-  const far = (x: number, y: number) => Math.abs(x - y) > 0.2 * Math.max(x, y);
-  return a.visits !== b.visits || a.failed !== b.failed || a.retries !== b.retries || far(a.cost_usd, b.cost_usd) || (far(a.took_ms, b.took_ms) && Math.abs(a.took_ms - b.took_ms) > 50);
+  return a.visits !== b.visits || a.failed !== b.failed || a.retries !== b.retries || isFar(a.cost_usd, b.cost_usd) || isSlower(a.took_ms, b.took_ms);
 }
 
 // Overlay shows what both runs did, in the picture of the second.
@@ -218,7 +223,7 @@ function Overlay({ run, looks: { a, b } }: { run: string; looks: { a?: Look; b?:
       const [inA, inB] = [a.nodes.has(place), b.nodes.has(place)];
       const [x, y] = [a.spent.get(place)?.ms ?? 0, b.spent.get(place)?.ms ?? 0];
       if (inA !== inB) notes.set(place, inA ? "only A" : "only B");
-      else if (Math.abs(x - y) > Math.max(50, 0.2 * Math.max(x, y))) notes.set(place, `${duration(x)} → ${duration(y)}`);
+      else if (isSlower(x, y)) notes.set(place, `${duration(x)} → ${duration(y)}`);
     }
     const look: Look = { nodes, edges: new Set([...a.edges, ...b.edges]), items: b.items, spent: b.spent };
     return { look, notes };
