@@ -63,8 +63,11 @@ func (o *Options) Run(ctx context.Context, con *console.Console, p *app.Process,
 		}
 	}
 	differences := "no differences"
-	if len(changes) > 0 {
-		differences = wording.FormatCount(len(changes), "key") + " differ"
+	switch n := len(changes); {
+	case n == 1:
+		differences = "1 key differs"
+	case n > 1:
+		differences = wording.FormatCount(n, "key") + " differ"
 	}
 	con.PrintNote("raddle: from %s to %s: %s", was, is, differences)
 	for _, c := range changes {
